@@ -1,29 +1,30 @@
 import { useState } from 'preact/hooks';
 import { may } from './api.ts';
 import { live } from './poll.ts';
-import type { Caller } from './types.ts';
+import type { Overview } from './types.ts';
 import { A } from './ui.tsx';
 
 /** The head of every screen: where one can go, and who one is. */
 export function Header({
   at,
-  caller,
-  version,
+  overview,
   changeKey,
 }: {
   at: string;
-  caller: Caller | undefined;
-  version: string;
+  overview: Overview | undefined;
   changeKey: () => void;
 }) {
   const [isLive, setLive] = useState(live.is());
+  const { caller, version } = overview ?? {};
   const isAdmin = may(caller, 'admin');
+  const hasSeveral = overview?.away !== undefined || overview?.queues.some(({ database }) => database);
   const places: [string, string, string][] = [
     ['#/', 'Queues', 'queues'],
     ['#/jobs', 'Jobs', 'jobs'],
     ['#/workers', 'Workers', 'workers'],
     ['#/schedules', 'Schedules', 'schedules'],
     ['#/operations', 'Operations', 'operations'],
+    ...(hasSeveral ? ([['#/databases', 'Databases', 'databases']] as [string, string, string][]) : []),
     ...(isAdmin
       ? ([
           ['#/keys', 'Keys', 'keys'],

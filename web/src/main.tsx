@@ -6,6 +6,7 @@ import { usePoll } from './poll.ts';
 import { useRoute } from './route.ts';
 import { askForBefore, forgetSamples, isBehind, note } from './samples.ts';
 import { AuditScreen } from './screens/audit.tsx';
+import { DatabasesScreen } from './screens/databases.tsx';
 import { JobScreen } from './screens/job.tsx';
 import { JobsScreen } from './screens/jobs.tsx';
 import { KeysScreen } from './screens/keys.tsx';
@@ -62,6 +63,7 @@ function Screen({
   if (kind === 'jobs' && name !== undefined)
     return <JobScreen key={name} id={name} caller={caller} traceUrl={overview?.trace_url ?? undefined} />;
   if (kind === 'jobs') return <JobsScreen parameters={parameters} caller={caller} />;
+  if (kind === 'databases') return <DatabasesScreen caller={caller} />;
   if (kind === 'workers') return <WorkersScreen />;
   if (kind === 'schedules') return <SchedulesScreen open={name} caller={caller} />;
   if (kind === 'operations' && name !== undefined)
@@ -136,12 +138,7 @@ function App() {
   }
   return (
     <>
-      <Header
-        at={place}
-        caller={overview?.caller}
-        version={overview?.version ?? ''}
-        changeKey={() => setChangingKey(true)}
-      />
+      <Header at={place} overview={overview} changeKey={() => setChangingKey(true)} />
       {problem?.status === 403 && !overview ? (
         <main>
           <h1>Dibs</h1>

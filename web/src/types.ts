@@ -5,6 +5,8 @@ export type {
   AccessKey,
   AuditEntry,
   AuditPage,
+  Database,
+  Databases,
   Explanation,
   HistoryEvent,
   Job,

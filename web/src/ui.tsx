@@ -3,7 +3,7 @@ import { TROUBLE_HELP, type Trouble as TroubleCode, troubleTitle } from '../../s
 import type { Problem } from './api.ts';
 import { away, local } from './format.ts';
 import { link } from './route.ts';
-import type { JobState, Operation } from './types.ts';
+import type { Database, JobState, Operation } from './types.ts';
 
 export interface Children {
   children?: ComponentChildren;
@@ -24,7 +24,7 @@ export const JobLink = ({ id }: { id: string }) => (
   </A>
 );
 
-export const StateName = ({ state }: { state: JobState | Operation['state'] }) => (
+export const StateName = ({ state }: { state: JobState | Operation['state'] | Database['state'] }) => (
   <span class={`state ${state}`}>{state}</span>
 );
 
@@ -94,6 +94,22 @@ export const Stale = ({ problem, has }: { problem: Problem | undefined; has: boo
     </p>
   ) : (
     <ProblemBox problem={problem} />
+  );
+
+/** What is missing while databases are away. */
+export const Away = ({ of }: { of: string[] | undefined }) =>
+  of ? (
+    <p class="stale" role="status">
+      Without what is in {of.join(', ')}: away. <A to={link(['databases'])}>Databases</A>
+    </p>
+  ) : null;
+
+/** In which database a queue is, where there are several. */
+export const InDatabase = ({ name }: { name: string | undefined }) =>
+  name === undefined ? null : (
+    <A to={link(['databases'])} class="quiet">
+      {name}
+    </A>
   );
 
 export const Loading = () => (

@@ -3,7 +3,19 @@ import { get, query } from '../api.ts';
 import { jobs as countOf } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import type { Caller, Job, JobPage } from '../types.ts';
-import { Column, Empty, JobLink, Loading, Pager, QueueLink, Stale, StateName, Table, When } from '../ui.tsx';
+import {
+  Away,
+  Column,
+  Empty,
+  JobLink,
+  Loading,
+  Pager,
+  QueueLink,
+  Stale,
+  StateName,
+  Table,
+  When,
+} from '../ui.tsx';
 import { type Filters, needQueue } from './filters.ts';
 import { SelectedActs, type Selection, useSelection } from './selection.tsx';
 
@@ -140,6 +152,7 @@ function FoundJobs({ queue, filters, caller }: ListProps) {
   return (
     <>
       <Stale problem={problem} has />
+      <Away of={data.away} />
       <SelectedActs selection={selection} reload={() => void reload()} />
       {data.jobs.length === 0 ? (
         <Empty>

@@ -7,6 +7,7 @@ import { link } from '../route.ts';
 import type { Caller, Operation, OperationPage } from '../types.ts';
 import {
   A,
+  Away,
   Column,
   Empty,
   Facts,
@@ -57,6 +58,7 @@ export function OperationsScreen() {
         them, and choose “Change all matching”.
       </p>
       <Stale problem={problem} has={data !== undefined} />
+      <Away of={data?.away} />
       {!data && !problem && <Loading />}
       {data?.operations.length === 0 && <Empty>No operations yet.</Empty>}
       {data && data.operations.length > 0 && (

@@ -4,7 +4,7 @@ import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
 import { askForBefore, noteQueue, samplesOf } from '../samples.ts';
 import type { Caller, Overview, Queue, QueueExplanation, QueueOverview } from '../types.ts';
-import { A, JobLink, Loading, ProblemBox, Stale, Tabs, Trouble, When, Why } from '../ui.tsx';
+import { A, InDatabase, JobLink, Loading, ProblemBox, Stale, Tabs, Trouble, When, Why } from '../ui.tsx';
 import { ConfigForm } from './config.tsx';
 import { Enqueue } from './enqueue.tsx';
 import { ErrorsTab } from './errors.tsx';
@@ -77,7 +77,7 @@ export function QueueScreen(props: {
   return (
     <main>
       <p class="crumbs">
-        <A to="#/">Queues</A>
+        <A to="#/">Queues</A> <InDatabase name={data?.queue.database} />
       </p>
       <h1>
         {name}{' '}

@@ -3,7 +3,7 @@ import { compact, count } from '../format.ts';
 import { link } from '../route.ts';
 import { ALL } from '../samples.ts';
 import type { Overview } from '../types.ts';
-import { A, Loading, Stale } from '../ui.tsx';
+import { A, Away, Loading, Stale } from '../ui.tsx';
 import { Charts } from './charts.tsx';
 import { Enqueue } from './enqueue.tsx';
 import { FirstSteps } from './firstSteps.tsx';
@@ -25,6 +25,7 @@ export function QueuesScreen(props: {
     <main class="front">
       <h1>Queues</h1>
       <Stale problem={problem} has={overview !== undefined} />
+      <Away of={overview?.away} />
       {!overview && !problem && <Loading />}
       {overview && <Sums overview={overview} />}
       {overview && <Charts name={ALL} />}

@@ -3,7 +3,7 @@ import { count } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { link } from '../route.ts';
 import type { Workers } from '../types.ts';
-import { A, Column, Empty, Loading, QueueLink, Stale, Table, When } from '../ui.tsx';
+import { A, Away, Column, Empty, Loading, QueueLink, Stale, Table, When } from '../ui.tsx';
 
 const EVERY_MS = 5000;
 /** A worker may have jobs of very many queues. */
@@ -17,6 +17,7 @@ export function WorkerList({ queue }: { queue?: string }) {
   return (
     <>
       <Stale problem={problem} has />
+      <Away of={data.away} />
       {data.workers.length === 0 && (
         <Empty>No worker has a job now. Workers without a lease are not seen.</Empty>
       )}

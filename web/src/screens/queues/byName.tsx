@@ -27,6 +27,7 @@ export function ByName({ contains, known }: { contains: string; known: QueueOver
       troubles: queue.paused ? ['paused'] : [],
       ...live,
       name: queue.name,
+      database: queue.database,
       paused: queue.paused,
       counts: queue.counts,
       oldest_ready_age_seconds: queue.oldest_ready_age_seconds,

@@ -3,7 +3,7 @@ import { count, duration, rate } from '../../format.ts';
 import { link } from '../../route.ts';
 import { samplesOf } from '../../samples.ts';
 import type { QueueOverview } from '../../types.ts';
-import { A, Column, QueueLink, Table, Trouble } from '../../ui.tsx';
+import { A, Column, InDatabase, QueueLink, Table, Trouble } from '../../ui.tsx';
 import { failures } from './failures.ts';
 
 const HEAD = (
@@ -37,6 +37,7 @@ function Row({ queue }: { queue: QueueOverview }) {
         {queue.troubles.map((code) => (
           <Trouble key={code} code={code} />
         ))}
+        <InDatabase name={queue.database} />
       </th>
       <td class="n">{count(counts?.ready)}</td>
       <td class="n">{count(counts?.leased)}</td>
