@@ -2,7 +2,7 @@ import { HOME } from '../config/databases.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import { Refusal } from '../errors.ts';
 import { isElsewhere } from '../postgres/errorClasses.ts';
-import { awayOf, engineAt, type Member, type Members } from './members.ts';
+import { awayOf, engineAt, type Members } from './members.ts';
 import { Misplaced, type Place, type Placements } from './placements.ts';
 
 /** The answers of an engine that no longer has what it is asked for. */
@@ -15,7 +15,7 @@ type Find = () => Place | undefined | Promise<Place | undefined>;
 
 /** Leads requests to the database that they concern. */
 export function createLead(members: Members, placements: Placements) {
-  const home = (members.get(HOME) as Member).engine;
+  const home = members.get(HOME) as DatabaseEngine;
   /** Home says that there is no such queue. */
   const engineOf = (place: Place | undefined): DatabaseEngine => (place ? engineAt(members, place) : home);
 

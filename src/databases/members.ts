@@ -1,26 +1,17 @@
 import type { DatabaseEngine } from '../engine/open.ts';
-import { unavailable } from '../errors.ts';
 import { type Place, unknownDatabase } from './placements.ts';
 
-/** A database of this replica. */
-export interface Member {
-  engine: DatabaseEngine;
-  /** It was seen to be the one that it should be, and its duties run. */
-  isOpen: boolean;
-}
+/** The engines of this replica, by the names of their databases. Home is the first. */
+export type Members = Map<string, DatabaseEngine>;
 
-/** The databases of this replica, by their names. Home is the first. */
-export type Members = Map<string, Member>;
-
-export const isAway = ({ engine, isOpen }: Member): boolean => !isOpen || !engine.base.db.serves();
+export const isAway = ({ base }: DatabaseEngine): boolean => !base.db.serves();
 
 export const awayOf = (members: Members): string[] =>
-  [...members].filter(([, member]) => isAway(member)).map(([name]) => name);
+  [...members.values()].filter(isAway).map(({ name }) => name);
 
-/** The engine of the database where a queue lives. @throws Refusal `unavailable` */
+/** The engine of the database where a queue lives. @throws Refusal `unavailable` where this replica lacks it */
 export function engineAt(members: Members, place: Place): DatabaseEngine {
-  const member = members.get(place.database);
-  if (!member) throw unknownDatabase(place);
-  if (!member.isOpen) throw unavailable(`The database "${place.database}" does not answer. Try again later.`);
-  return member.engine;
+  const engine = members.get(place.database);
+  if (!engine) throw unknownDatabase(place);
+  return engine;
 }

@@ -2,6 +2,7 @@ import { HOME } from '../config/databases.ts';
 import { StartError } from '../errors.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import type { Accepting } from './mergedDatabases.ts';
 
 /*
  * Which databases belong to a Dibs. Each database has an id of its own, in dibs.this_database. One that was taken knows its
@@ -17,11 +18,12 @@ interface Identity {
 
 const statements = {
   identity: planned('databases/identity', row<Identity>()),
-  known: planned('databases/known', row<{ name: string; id: string }>()),
+  known: planned('databases/known', row<{ name: string; id: string; accepts_queues: boolean }>()),
   take: planned('databases/take'),
   lockQueues: planned('databases/lock_queues'),
   register: planned('databases/register'),
   placeOwn: planned('databases/place_own'),
+  accept: planned('databases/accept'),
 };
 
 const variableOf = (name: string) => (name === HOME ? 'DATABASE_URL' : `DATABASE_URL_${name.toUpperCase()}`);
@@ -96,3 +98,14 @@ export async function checkIn(home: Database, registry: Registry, name: string, 
   }
   if (before === undefined) await addToHome(home, registry, name, identity.id);
 }
+
+/** Which databases take new queues. */
+export const acceptingIn = (home: Database): Accepting => ({
+  async find() {
+    const rows = await home.query(statements.known);
+    return new Set(rows.filter((row) => row.accepts_queues).map(({ name }) => name));
+  },
+  async set(name, accepts_queues) {
+    await home.query(statements.accept, { name, accepts_queues });
+  },
+});

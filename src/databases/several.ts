@@ -8,10 +8,12 @@ import { createMemory } from '../memory.ts';
 import { whyNotReady } from '../postgres/migrate.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
+import { claimsOfSeveral } from './claims.ts';
+import { gated } from './gated.ts';
 import { createLead } from './lead.ts';
-import { isAway, type Member, type Members } from './members.ts';
+import type { Members } from './members.ts';
 import { createPlacements, type Placements } from './placements.ts';
-import { checkIn, type Registry } from './registry.ts';
+import { acceptingIn, checkIn, type Registry } from './registry.ts';
 import { verbsOfSeveral } from './verbs.ts';
 
 const createNumbered = planned('queues/create_numbered');
@@ -43,14 +45,13 @@ const creationIn = (placements: Placements, name: string, db: Database) => (name
     }),
   );
 
-/** Opens a database that home knows, as soon as it answers. @throws StartError when it is another one */
-async function openKnown(member: Member, open: () => Promise<void>, stop: AbortSignal): Promise<void> {
-  const { log } = member.engine.base;
-  while (!member.isOpen && !stop.aborted)
+/** Opens a database as soon as it answers. */
+async function untilOpen(open: () => Promise<void>, failed: (error: unknown) => void, stop: AbortSignal) {
+  while (!stop.aborted)
     try {
-      await open();
+      return await open();
     } catch (error) {
-      log(error, `the database "${member.engine.name}" is not open yet`);
+      failed(error);
       await sleep(AGAIN_MS, undefined, { signal: stop }).catch(() => undefined);
     }
 }
@@ -60,46 +61,59 @@ export async function openSeveral(
   options: OpenOptions,
   { registry, list }: OtherDatabases,
 ): Promise<Engines> {
-  const placements = createPlacements(options.db);
+  const { db: homeDb, log } = options;
+  const placements = createPlacements(homeDb);
+  const ledger = createLedger();
+  const claims = claimsOfSeveral({ placements, ledger, log });
   const shared: OpenOptions = {
     ...options,
     memory: options.memory ?? createMemory(),
-    ledger: createLedger(),
+    ledger,
     leaseEnds: createLeaseTimes(),
   };
   const members: Members = new Map();
-  function add(name: string, db: Database, listenUrl: string): Member {
-    const createQueues = creationIn(placements, name, db);
-    const engine = openDatabaseEngine(name, { ...shared, db, listenUrl, createQueues });
-    const member = { engine, isOpen: false };
-    members.set(name, member);
-    return member;
+  function add(name: string, db: Database, listenUrl: string): DatabaseEngine {
+    const engine = openDatabaseEngine(name, {
+      ...shared,
+      db,
+      listenUrl,
+      createQueues: creationIn(placements, name, db),
+      claimsOf: (own) => claims.add(name, own),
+    });
+    members.set(name, engine);
+    return engine;
   }
 
-  const home = add(HOME, options.db, options.listenUrl);
+  const home = add(HOME, homeDb, options.listenUrl);
   const stopping = new AbortController();
   const opening: Promise<void>[] = [];
   for (const { name, db, listenUrl, migrate } of list) {
-    const member = add(name, db, listenUrl);
+    let isOpen = false;
+    const engine = add(
+      name,
+      gated(name, db, () => isOpen),
+      listenUrl,
+    );
     const open = async () => {
       await migrate();
-      await checkIn(options.db, registry, name, db);
-      await member.engine.begin();
-      member.isOpen = true;
+      await checkIn(homeDb, registry, name, db);
+      isOpen = true;
+      await engine.begin();
     };
     const isKnown = registry.known.has(name);
     await open().catch((error) => {
       if (!isKnown || !isOutage(error)) throw error;
-      opening.push(openKnown(member, open, stopping.signal));
+      const failed = (error: unknown) => log(error, `the database "${name}" is not open yet`);
+      opening.push(untilOpen(open, failed, stopping.signal));
     });
   }
-  await home.engine.begin();
-  home.isOpen = true;
+  await home.begin();
 
-  const engines = (): DatabaseEngine[] => [...members.values()].map(({ engine }) => engine);
+  const engines = [...members.values()];
+  const lead = createLead(members, placements);
   return {
-    home: home.engine,
-    verbs: verbsOfSeveral(createLead(members, placements), placements),
+    home,
+    verbs: verbsOfSeveral({ lead, placements, members, claim: claims.claim, accepting: acceptingIn(homeDb) }),
     queues: {
       ofJob: placements.ofJob,
       isKnown: (name) => placements.known(name) !== undefined,
@@ -112,26 +126,24 @@ export async function openSeveral(
     /** It is ready while any database takes writes. */
     async whyNotReady() {
       const reasons = await Promise.all(
-        [...members].map(async ([name, member]) => {
-          const reason = isAway(member)
-            ? 'It does not answer.'
-            : await whyNotReady(member.engine.base.db).catch((error: Error) => error.message);
+        engines.map(async ({ name, base }) => {
+          const reason = await whyNotReady(base.db).catch((error: Error) => error.message);
           return reason && `${name}: ${reason}`;
         }),
       );
       return reasons.every((reason) => reason) ? reasons.join(' ') : undefined;
     },
 
-    waitingForJobs: () => engines().reduce((sum, { rooms }) => sum + rooms.waits.waiting(), 0),
+    waitingForJobs: () => engines.reduce((sum, { rooms }) => sum + rooms.waits.waiting(), 0),
 
     stopWaiting() {
-      for (const engine of engines()) engine.stopWaiting();
+      for (const engine of engines) engine.stopWaiting();
     },
 
     async stop() {
       stopping.abort();
       await Promise.all(opening);
-      await Promise.all(engines().map((engine) => engine.stop()));
+      await Promise.all(engines.map((engine) => engine.stop()));
     },
   };
 }

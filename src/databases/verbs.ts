@@ -1,9 +1,15 @@
+import type { Claims } from '../claim/claims.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import type { Rooms } from '../engine/rooms.ts';
 import { createSettleMany } from '../settle/settleMany.ts';
 import type { Verbs } from '../verbs.ts';
+import { claimVerb } from './claims.ts';
 import type { Lead } from './lead.ts';
+import { isAway, type Members } from './members.ts';
+import type { Accepting } from './mergedDatabases.ts';
+import { mergedVerbs } from './mergedVerbs.ts';
 import type { Placements } from './placements.ts';
+import { queuesOfSeveral } from './queues.ts';
 
 type EngineVerbs = DatabaseEngine['verbs'];
 type ToEngine<Request> = (
@@ -11,16 +17,8 @@ type ToEngine<Request> = (
   run: (engine: DatabaseEngine) => Promise<unknown>,
 ) => Promise<unknown>;
 
-/** Verbs about one queue, which they do not create. */
-const OF_QUEUE = [
-  'getQueue',
-  'explainQueue',
-  'getQueueErrors',
-  'resumeQueue',
-  'purgeQueue',
-  'redriveQueue',
-  'startOperation',
-] as const;
+/** Verbs about one queue, which need nothing else. */
+const OF_QUEUE = ['explainQueue', 'getQueueErrors', 'purgeQueue', 'redriveQueue', 'startOperation'] as const;
 
 /** Verbs about one job. */
 const OF_JOB = [
@@ -57,62 +55,45 @@ const inRooms =
     return told ? told.then(() => run(rooms)) : run(rooms);
   };
 
-/** The verbs over several databases: each leads to the engines that its request concerns. */
-export function verbsOfSeveral(lead: Lead, placements: Placements): Omit<Verbs, 'settleAndClaim'> {
+/**
+ * The verbs over several databases: each leads to the engines that its request concerns. Keys, the audit and schedules are
+ * in home.
+ */
+export function verbsOfSeveral(context: {
+  lead: Lead;
+  members: Members;
+  placements: Placements;
+  claim: Claims['claim'];
+  accepting: Accepting;
+}): Omit<Verbs, 'settleAndClaim'> {
+  const { lead, members, placements } = context;
   const { home, toQueue, toNew, toJob } = lead;
+  const parts = [...members.values()].map((engine) => ({
+    name: engine.name,
+    // Nothing asks a part to settle and claim.
+    verbs: engine.verbs as Verbs,
+    isAway: () => isAway(engine),
+  }));
+  const item = <T>(id: string, run: (rooms: Rooms) => Promise<T>): Promise<T> => toJob(id, inRooms(run));
 
   return {
     ...home.verbs,
+    ...mergedVerbs(parts, toQueue, context.accepting),
     ...each<{ queue: string }, (typeof OF_QUEUE)[number]>(OF_QUEUE, ({ queue }, run) => toQueue(queue, run)),
     ...each<{ id: string }, (typeof OF_JOB)[number]>(OF_JOB, ({ id }, run) => toJob(id, run)),
-    // The queue is there when its verb runs: the statements of these verbs would create it without a place.
-    ...each<{ queue: string }, 'configureQueue' | 'pauseQueue'>(
-      ['configureQueue', 'pauseQueue'],
-      ({ queue }, run) =>
-        toNew([queue], async (engine) => {
-          await engine.base.queues.open(queue);
-          return run(engine);
-        }),
-    ),
+    ...queuesOfSeveral(lead, members, placements),
 
     enqueue: (request) => toNew(queuesOf(request.jobs), ({ verbs }) => verbs.enqueue(request)),
     enqueueOnce: (request) => toNew(queuesOf(request.jobs), ({ verbs }) => verbs.enqueueOnce(request)),
 
-    claim: (request) => toQueue(request.queues?.[0] ?? DEFAULT, ({ verbs }) => verbs.claim(request)),
+    claim: claimVerb(context.claim, members, placements),
 
     settle: createSettleMany({
       check: home.rooms.enqueue.check,
-      ack: (item, at) =>
-        toJob(
-          item.id,
-          inRooms(({ followUps }) => followUps.ack(item, at)),
-        ),
-      nack: (item, at) =>
-        toJob(
-          item.id,
-          inRooms(({ followUps }) => followUps.nack(item, at)),
-        ),
-      release: (item) =>
-        toJob(
-          item.id,
-          inRooms(({ settlement }) => settlement.release(item)),
-        ),
-      extend: (item) =>
-        toJob(
-          item.id,
-          inRooms(({ settlement }) => settlement.extend(item)),
-        ),
+      ack: (ack, at) => item(ack.id, ({ followUps }) => followUps.ack(ack, at)),
+      nack: (nack, at) => item(nack.id, ({ followUps }) => followUps.nack(nack, at)),
+      release: (release) => item(release.id, ({ settlement }) => settlement.release(release)),
+      extend: (extend) => item(extend.id, ({ settlement }) => settlement.extend(extend)),
     }),
-
-    /** The queue loses its place, too. In home, a trigger sees to that. */
-    async deleteQueue(request) {
-      const place = await placements.find(request.queue);
-      await toQueue(request.queue, async (engine) => {
-        await engine.verbs.deleteQueue(request);
-        if (place && engine !== home)
-          await placements.remove(place, async () => !(await engine.base.queues.lookNow(place.name)));
-        else placements.forget(request.queue);
-      });
-    },
   };
 }

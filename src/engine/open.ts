@@ -8,7 +8,7 @@ import { type Base, type BaseOptions, createBase } from './base.ts';
 import { createRooms, type RoomOptions, type Rooms } from './rooms.ts';
 import { verbsOf } from './verbs.ts';
 
-export type OpenOptions = BaseOptions & Pick<RoomOptions, 'logAct'>;
+export type OpenOptions = BaseOptions & Pick<RoomOptions, 'logAct' | 'claimsOf'>;
 
 /** The rooms on one database, and the duties that run beside them. */
 export interface DatabaseEngine {
@@ -88,6 +88,7 @@ export function openDatabaseEngine(name: string, options: OpenOptions): Database
   let duties: Duties | undefined;
   const rooms = createRooms(base, {
     logAct: options.logAct,
+    claimsOf: options.claimsOf,
     operationStarted: () => duties?.workOnOperations(),
   });
 

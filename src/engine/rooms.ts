@@ -8,8 +8,8 @@ import { createDeleteQueue } from '../changing/deleteQueue.ts';
 import { queueAdmin } from '../changing/queues.ts';
 import { createRetryJob } from '../changing/retryJob.ts';
 import { inOne } from '../claim/claimPlaces.ts';
-import { claimsIn, createClaims } from '../claim/claims.ts';
-import { createDatabaseClaims } from '../claim/databaseClaims.ts';
+import { type Claims, claimsIn, createClaims } from '../claim/claims.ts';
+import { createDatabaseClaims, type DatabaseClaims } from '../claim/databaseClaims.ts';
 import { createCountCache } from '../counting/countCache.ts';
 import { createDepths } from '../counting/depths.ts';
 import { countingDuty } from '../counting/duty.ts';
@@ -44,7 +44,7 @@ import { createJobWaits } from '../waiting/wait.ts';
 import type { Base } from './base.ts';
 
 /** The rooms that a job goes through: in, out on leases, and to its end. */
-function jobRooms(base: Base) {
+function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
   const { db, inRoundTrip, inCautiousRoundTrip } = base;
   const groups = createGroupHeads({ ...base, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const enqueue = createEnqueue({
@@ -69,7 +69,10 @@ function jobRooms(base: Base) {
     settlement,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
-  const claims = claimsIn(databaseClaims, createClaims({ ...base, places: inOne(databaseClaims) }));
+  const claims = claimsIn(
+    databaseClaims,
+    claimsOf?.(databaseClaims) ?? createClaims({ ...base, places: inOne(databaseClaims) }),
+  );
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
   const insertOnce = createOnceBatcher({
@@ -172,11 +175,16 @@ export interface RoomOptions {
   /** Is given a line for each act that needs the scope `admin`. */
   logAct?: (fields: Record<string, unknown>, message: string) => void;
   operationStarted(): void;
+  /** The claims of all databases of a replica, where there are several. This one is added to them. */
+  claimsOf?: ((own: DatabaseClaims) => Claims) | undefined;
 }
 
 /** All rooms. Each takes from the ones before it. */
-export function createRooms(base: Base, { logAct = () => undefined, operationStarted }: RoomOptions) {
-  const forJobs = jobRooms(base);
+export function createRooms(
+  base: Base,
+  { logAct = () => undefined, operationStarted, claimsOf }: RoomOptions,
+) {
+  const forJobs = jobRooms(base, claimsOf);
   const forQueues = queueRooms(base, forJobs, operationStarted);
   return {
     ...forJobs,

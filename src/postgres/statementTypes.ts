@@ -684,6 +684,13 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'databases/accept': {
+    parameters: {
+      accepts_queues: boolean | null;
+      name: string | null;
+    };
+    columns: Record<never, never>;
+  };
   'databases/by_ids': {
     parameters: {
       ids: (number | null)[] | null;
@@ -738,6 +745,7 @@ export interface StatementTypes {
     columns: {
       name: string;
       id: string;
+      accepts_queues: boolean;
     };
   };
   'databases/lock_queues': {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase, createOtherDatabase, onServer } from '../support/database.ts';
 import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const databases: Record<string, Awaited<ReturnType<typeof createDatabase>>> = {};
 let one: Service;
@@ -108,4 +109,74 @@ test('SQL in home creates no second queue of a name that lives elsewhere', async
   await onServer(home, `select dibs.enqueue('from-sql')`);
   const { body } = await one.call('POST', '/jobs/claim', { queues: ['from-sql'] });
   expect(body.jobs).toHaveLength(1);
+});
+
+test('PUT /queues/{queue} chooses the database of a new queue, and moves no other', async () => {
+  const put = (queue: string, database: string) => two.call('PUT', `/queues/${queue}`, { database });
+  expect(await put('chosen', 'b')).toMatchObject({ status: 200, body: { database: 'b' } });
+  expect(await queuesIn('b')).toContain('chosen');
+  expect(await put('chosen', 'b')).toMatchObject({ status: 200 });
+  expect(await put('chosen', 'a')).toMatchObject({ status: 409, body: { code: 'queue_elsewhere' } });
+  expect(await put('chosen2', 'c')).toMatchObject({ status: 400 });
+  expect((await one.call('GET', '/queues/chosen')).body).toMatchObject({ name: 'chosen', database: 'b' });
+});
+
+test('a database that is closed gets no new queues, but by choice', async () => {
+  expect((await one.call('PUT', '/databases/a', { accepts_queues: false })).body).toMatchObject({
+    name: 'a',
+    state: 'closed',
+  });
+  const before = await queuesIn('a');
+  for (let i = 0; i < 6; i++) await enqueue(two, `later${i}`);
+  expect(await queuesIn('a')).toEqual(before);
+  await one.call('PUT', '/queues/anyway', { database: 'a' });
+  expect(await queuesIn('a')).toContain('anyway');
+  await one.call('PUT', '/databases/a', { accepts_queues: true });
+});
+
+test('lists are merged, with the database of each queue', async () => {
+  const { body } = await one.call('GET', '/databases');
+  expect(body.databases.map(({ name }: { name: string }) => name)).toEqual(['home', 'a', 'b']);
+  const listed: { name: string; database: string }[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body: page } = await one.call('GET', `/queues?limit=7${cursor && `&cursor=${cursor}`}`);
+    listed.push(...page.queues);
+    cursor = page.next_cursor;
+  }
+  const all: { name: string; database: string }[] = [];
+  for (const database of Object.keys(databases))
+    all.push(...(await queuesIn(database)).map((name) => ({ name, database })));
+  expect(listed.map(({ name, database }) => ({ name, database }))).toEqual(
+    all.sort((x, y) => (x.name < y.name ? -1 : 1)),
+  );
+});
+
+test('a claim of queues in several databases waits in each, and gets earlier names first', async () => {
+  const queues = ['home', 'a', 'b'].map((database) => `wide-${database}`);
+  for (const database of ['home', 'a', 'b']) await one.call('PUT', `/queues/wide-${database}`, { database });
+  for (const queue of queues) {
+    const claim = two.call('POST', '/jobs/claim', { queues, wait_seconds: 20, limit: 10 });
+    const { body: job } = await enqueue(one, queue);
+    expect((await claim).body.jobs).toMatchObject([{ id: job.id, queue }]);
+  }
+  for (const queue of queues.toReversed()) for (let i = 0; i < 2; i++) await enqueue(one, queue);
+  const { body } = await two.call('POST', '/jobs/claim', { queues, limit: 5 });
+  expect(body.jobs.map(({ queue }: { queue: string }) => queue)).toEqual([
+    'wide-home',
+    'wide-home',
+    'wide-a',
+    'wide-a',
+    'wide-b',
+  ]);
+});
+
+test('a claim waits for a queue that does not exist yet, wherever it is created', async () => {
+  for (const database of ['home', 'a', 'b']) {
+    const queue = `unborn-${database}`;
+    const claim = two.call('POST', '/jobs/claim', { queues: [queue], wait_seconds: 20 });
+    await until(() => two.engine.ledger.held().claims === 1);
+    await one.call('PUT', `/queues/${queue}`, { database });
+    const { body: job } = await enqueue(one, queue);
+    expect((await claim).body.jobs).toMatchObject([{ id: job.id }]);
+  }
 });
