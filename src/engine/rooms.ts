@@ -131,7 +131,7 @@ function countingRooms(base: Base, { claims, waits }: JobRooms, { countCache, qu
   const { db, tally, totals, memory, ledger } = base;
   const depths = createDepths({ db, totals, cache: countCache });
   const sampler = createSampler({ db, totals, depths });
-  const overview = createOverview({ totals, depths });
+  const overview = createOverview({ db, totals, depths });
   const dutyLog = createDutyLog();
   const loopLag = createLoopLag();
   const replica = {

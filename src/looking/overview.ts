@@ -4,6 +4,8 @@ import { JOB_STATES } from '../job.ts';
 import { createSharedLooks } from '../looks.ts';
 import { EVERYTHING_ELSE, type TotalRow } from '../metrics/totalRow.ts';
 import type { Totals } from '../metrics/totals.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
 import {
   EVENTS,
   type Overview,
@@ -15,9 +17,12 @@ import {
 } from '../verbs/counting.ts';
 
 /*
- * All queues at a glance, the ones with trouble first. It comes from what the duties of the metrics have counted, so it asks the
- * database for nothing, with any number of jobs and queues.
+ * All queues at a glance, the ones with trouble first. It comes from what the duties of the metrics have counted, so it costs the
+ * same with any number of jobs and queues. Of the database it only asks whether it answers: old numbers would look like a calm
+ * service.
  */
+
+const answers = planned('looking/database_answers', row<{ answers: boolean }>());
 
 /** The trouble `nobody_claims`: a ready job has waited for so long, and nothing was claimed meanwhile. */
 const UNCLAIMED_SECONDS = 60;
@@ -95,7 +100,7 @@ export function add<K extends string>(sum: Record<K, number>, more: Record<K, nu
   if (more) for (const key of Object.keys(sum) as K[]) sum[key] += more[key];
 }
 
-export function createOverview({ totals, depths }: { totals: Totals; depths: Depths }) {
+export function createOverview({ db, totals, depths }: { db: Db; totals: Totals; depths: Depths }) {
   const ofRow = (row: TotalRow & QueueFacts): Looked => ({
     name: row.name,
     paused: row.paused,
@@ -112,6 +117,7 @@ export function createOverview({ totals, depths }: { totals: Totals; depths: Dep
 
   /** All queues that a caller may see. */
   async function whole(mayUse: MayUse | undefined): Promise<Overview> {
+    await db.query(answers);
     void depths.watch();
     const isShown = ({ name }: { name: string }) => mayUse?.(name) !== false;
     const named = totals.rows().filter((row): row is TotalRow & QueueFacts => row.name !== null);

@@ -46,8 +46,10 @@ export function createRescueGrace({ db, rest, seconds, reachable, log }: Context
   async function begin(): Promise<boolean> {
     const [row] = await db.query(statement);
     if (!row || row.is_read_only) return false;
+    // While a table is locked for long, sweeps fail again and again: each lengthens the grace, and the first one is told.
+    const isLonger = grace !== undefined && !isOver();
     grace = { givenFrom: row.now, until: performance.now() + graceMs };
-    if (!isNew)
+    if (!isNew && !isLonger)
       log(
         `after the outage, leases from before are left alone for ${seconds} s, so that workers extend them`,
       );

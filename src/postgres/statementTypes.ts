@@ -1306,6 +1306,12 @@ export interface StatementTypes {
       queues: number;
     };
   };
+  'looking/database_answers': {
+    parameters: Record<never, never>;
+    columns: {
+      answers: boolean;
+    };
+  };
   'looking/dead_errors': {
     parameters: {
       queue_id: number | null;

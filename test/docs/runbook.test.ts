@@ -122,8 +122,8 @@ describe('the commands of the page', () => {
   });
   afterAll(() => service.stop());
 
-  test('are lines of dibs, curl, psql or the log', () => {
-    expect(lines.filter((line) => !/^(dibs|curl|psql|logs) /.test(line))).toEqual([]);
+  test('are lines of dibs, get, psql or the log', () => {
+    expect(lines.filter((line) => !/^(dibs|get|psql|logs) /.test(line))).toEqual([]);
   });
 
   test('of dibs that only look do so', async () => {
@@ -152,22 +152,21 @@ describe('the commands of the page', () => {
     }
   });
 
-  test('of curl get an answer, with the metrics that they look for', async () => {
+  test('of get get an answer, with the metrics that they look for', async () => {
     // Those of Prometheus were tried by hand.
-    const calls = new Set(starting('curl').filter((line) => !line.includes('$prometheus')));
+    const calls = new Set(starting('get').filter((line) => !line.includes('$prometheus')));
     expect(calls.size).toBeGreaterThan(8);
+    const get = codeOf(page).find((line) => line.startsWith('get() '));
     for (const line of calls) {
       const env = { ...process.env, replica: url, DIBS_URL: url };
-      const script = `set -euo pipefail\n${line}`;
+      const script = `set -euo pipefail\n${get}\n${line}`;
       const { stdout } = await promisify(execFile)('bash', ['-c', script], { env });
       expect(stdout, line).toMatch(/\S/);
     }
   });
 
   test('of psql are SQL that the database takes', async () => {
-    const queries = new Set(
-      [...page.matchAll(/psql "\$DATABASE_URL" -c "([^"]+)"/g)].map(([, sql = '']) => sql),
-    );
+    const queries = new Set([...page.matchAll(/psql "\$admin" -c "([^"]+)"/g)].map(([, sql = '']) => sql));
     expect(queries.size).toBeGreaterThan(3);
     for (const sql of queries) await onServer(service.databaseUrl, `explain ${sql}`);
   });

@@ -187,7 +187,7 @@ describe('a replica', () => {
     expect(await sweep()).toBe(undefined);
   });
 
-  test('that found the database away gives the grace when it is back, and says so', async () => {
+  test('that found the database away gives the grace when it is back, and says so once while it comes and goes', async () => {
     const { sweep, failing, lines } = await settled();
     await failing(unavailable());
     expect(await sweep()).toBe('2026-01-01T00:01:00Z');
@@ -195,6 +195,7 @@ describe('a replica', () => {
     vi.advanceTimersByTime(3000);
     await failing(unavailable());
     expect(await sweep()).toBe('2026-01-01T00:02:00Z');
+    expect(lines).toHaveLength(1);
   });
 
   test('sweeps only when the database takes writes again, and gives the grace then', async () => {

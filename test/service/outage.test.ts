@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onServer } from '../support/database.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { unreliablePostgres } from '../support/postgres.ts';
 import { http, startReplica } from '../support/replica.ts';
 import { until } from '../support/until.ts';
@@ -98,7 +99,24 @@ function allCalls({
     ['POST', '/queues/known/redrive'],
     ['DELETE', '/queues/unknown'],
     ['GET', '/readyz'],
+    ...eachOperation({ id, lease_token }),
   ];
+}
+
+/** The metrics tell what the replica knows. And the first access key must be another one than that of the entry. */
+const WITHOUT_DATABASE = ['getMetrics', 'createKey'];
+
+/** Each operation of the document that needs the database. */
+function eachOperation(leased: { id: string; lease_token: string }): [string, string, unknown?, Headers?][] {
+  const at = { queue: 'known', ready: ANY_ID, dead: ANY_ID, leased, schedule: 'none', operation: ANY_ID };
+  return Object.entries(OPERATIONS)
+    .filter(([name, { isPublic }]) => !isPublic && !WITHOUT_DATABASE.includes(name))
+    .flatMap(([, { method, cases }]) =>
+      Object.values(cases).map((one): [string, string, unknown?, Headers?] => {
+        const { path, body, headers } = one.call(at);
+        return [method, path, body, headers];
+      }),
+    );
 }
 
 /** Many clients that produce and claim at once. Returns every answer that is wrong or too late. */
