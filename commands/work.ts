@@ -81,6 +81,8 @@ export async function workCommand(args: string[], env: Env): Promise<void> {
       ...settings,
       concurrency: settings.concurrency * settings.batch,
       decode: () => undefined,
+      // A command that is ended runs again, though the lease may be extended after the outage (docs/decisions/0084).
+      signalExpired: false,
       logger: null,
       observe: sayer(say, settings.stopSeconds),
     },

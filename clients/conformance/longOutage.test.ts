@@ -10,5 +10,9 @@ if (process.env.CONFORMANCE_SLOW === '1') {
     command: ['python3', 'clients/python/conformance.py', '--async'],
   });
   playLongOutages({ name: 'Go', command: ['clients/conformance/.work/go-driver'] });
-  // Not `dibs work`: it ends a program when by its own clock the lease is over, and releases the job.
+  playLongOutages({
+    name: 'dibs work',
+    command: ['node', 'clients/conformance/drivers/work.mjs'],
+    lacks: ['expiry'],
+  });
 }

@@ -56,7 +56,7 @@ const OUTAGES: [
 ];
 
 /** 40 workers in several processes, each with a job that takes longer than an outage that is four times as long as its lease. */
-export function playLongOutages({ name, command, env }: Library): void {
+export function playLongOutages({ name, command, env, lacks = [] }: Library): void {
   describe(name, () => {
     test.each(OUTAGES)(
       'no job that is worked on runs twice after %s for 20 s, with leases of 5 s',
@@ -69,7 +69,7 @@ export function playLongOutages({ name, command, env }: Library): void {
           await fleet.call('PUT', `/queues/${QUEUE}`, { retention_seconds: 3600 });
           const jobs = Array.from({ length: WORKERS }, () => ({
             queue: QUEUE,
-            payload: { ms: WORK_MS, ignore_signal: true },
+            payload: { ms: WORK_MS, ignore_signal: !lacks.includes('expiry') },
           }));
           expect((await fleet.call('POST', '/jobs/batch', { jobs })).status).toBe(201);
           for (let i = 0; i < WORKERS; i++)

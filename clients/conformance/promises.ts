@@ -19,7 +19,9 @@ export type Lack =
   /** `run()` that can be cancelled. */
   | 'cancel'
   /** The code of a signal, beside the signal itself. */
-  | 'codes';
+  | 'codes'
+  /** A signal when no extend was answered until the lease was over. */
+  | 'expiry';
 
 export interface Promised {
   name: string;

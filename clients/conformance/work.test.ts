@@ -15,5 +15,6 @@ play({
     'delays',
     'own stop',
     'cancel',
+    'expiry',
   ],
 });

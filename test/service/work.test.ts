@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { extendedIn, startProxy } from '../../clients/conformance/proxy.ts';
 import { culpritOf } from '../../commands/program.ts';
 import { UsageError } from '../../commands/usage.ts';
 import { inherited } from '../../commands/workEnvironment.ts';
@@ -90,6 +91,60 @@ test('after --timeout the command and its children are killed, and the job is fa
   const pid = Number(await readFile(file, 'utf8'));
   await until(() => !isAlive(pid));
   await worker.stop();
+});
+
+describe('when no extend is answered until the lease is over', () => {
+  /** A worker with a job, to which no extend comes back. */
+  async function unheard(queue: string, command: string) {
+    const proxy = await startProxy(url);
+    let cuts = 0;
+    proxy.harm((one) => {
+      if (extendedIn(one).length === 0) return undefined;
+      cuts++;
+      return 'cut';
+    });
+    const flags = ['--lease-seconds', '1', '--stop-seconds', '1'];
+    const worker = await start(queue, flags, ['sh', '-c', command], [], { DIBS_URL: proxy.url });
+    const id = await enqueue(queue);
+    // It is rescued, so its lease is over by every clock. It still has attempts, and a paused queue gives it to nobody.
+    await reaches(id, 'leased');
+    await service.call('POST', `/queues/${queue}/pause`);
+    await reaches(id, 'ready');
+    const before = cuts;
+    await until(() => cuts > before + 2);
+    return { id, proxy, worker };
+  }
+
+  test('the command goes on, and its end counts', async () => {
+    const go = join(folder, 'go');
+    const { id, proxy, worker } = await unheard('goes-on', `until [ -e ${go} ]; do sleep 0.1; done`);
+    await writeFile(go, '');
+    await reaches(id, 'completed');
+    expect(await job(id)).toMatchObject({ attempt: 1, deliveries: 1 });
+    await worker.stop();
+    proxy.close();
+  });
+
+  test('the command ends when Dibs says that the lease is lost', async () => {
+    const file = join(folder, 'lost');
+    const { proxy, worker } = await unheard('goes-on-lost', `echo $$ > ${file}; exec sleep 600`);
+    const pid = Number(await readFile(file, 'utf8'));
+    expect(isAlive(pid)).toBe(true);
+    proxy.harm(() => undefined);
+    await until(() => !isAlive(pid));
+    await worker.stop();
+    proxy.close();
+  });
+
+  test('the command ends when the worker stops', async () => {
+    const file = join(folder, 'stopped');
+    const { id, proxy, worker } = await unheard('goes-on-stop', `echo $$ > ${file}; exec sleep 600`);
+    const pid = Number(await readFile(file, 'utf8'));
+    await worker.stop();
+    expect(isAlive(pid)).toBe(false);
+    expect(await job(id)).toMatchObject({ state: 'ready', deliveries: 1 });
+    proxy.close();
+  });
 });
 
 test('with --batch one command gets several jobs, and its end is the end of all', async () => {

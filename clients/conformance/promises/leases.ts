@@ -126,7 +126,7 @@ promise(
     const { code } = await worker.seen('signal', id);
     if (code !== undefined) expect(code).toBe('lease_expired');
   },
-  timed,
+  { ...timed, needs: ['expiry'] },
 );
 
 promise(
@@ -140,7 +140,7 @@ promise(
     const fired = await worker.seen('signal', id);
     expect(fired.at - started.at).toBeLessThan(20_000);
   },
-  timed,
+  { ...timed, needs: ['expiry'] },
 );
 
 promise(

@@ -133,7 +133,7 @@ export class Worker<Payload = unknown> {
   #working = () => [...this.#runs].filter((run) => run.state === 'running');
 
   #signal = (run: Run, code: SignalCode): void => {
-    if (run.signalled) return;
+    if (run.signalled || (code === 'lease_expired' && this.#options.signalExpired === false)) return;
     this.#observe({ type: 'signalled', job: run.job, code });
     run.fire(code);
   };

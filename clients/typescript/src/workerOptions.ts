@@ -15,6 +15,11 @@ export interface WorkerOptions {
   name?: string;
   /** How long `stop` lets handlers go on. Then their signals fire. A second later their jobs are released. Default: 25. `Infinity`: for ever. */
   stopSeconds?: number;
+  /**
+   * Whether `job.signal` fires with `lease_expired`, when no extend was answered until the lease was over. Default: true. Without, the
+   * handler goes on until Dibs says that the lease is lost: after an outage, the job may still be its own.
+   */
+  signalExpired?: boolean;
   /** What the handler gets as `job.payload`. Default: `JSON.parse`. When it throws, the job is nacked. */
   decode?(text: string, job: LeasedJob): unknown;
   /** Around each handler, the first one outermost. */
