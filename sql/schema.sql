@@ -58,6 +58,8 @@ create sequence dibs.positions as bigint start 1 increment 1 minvalue 1 maxvalue
 
 create sequence dibs.queue_ids as bigint start 1 increment 1 minvalue 1 maxvalue 16777215 cache 1;
 
+create sequence dibs.relay_place_seq as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
+
 -- functions
 
 CREATE OR REPLACE FUNCTION dibs.backoff_seconds(backoff json, attempt integer, jitter_share double precision)
@@ -988,6 +990,35 @@ create table dibs.queues (
   constraint queues_pkey PRIMARY KEY (id)
 );
 
+create table dibs.relay (
+  place bigint not null,
+  id uuid not null,
+  queue_id integer not null,
+  queue text not null,
+  job dibs.new_job,
+  moved text,
+  bytes integer not null,
+  created_at timestamp with time zone not null default now(),
+  constraint relay_id UNIQUE (id),
+  constraint relay_one CHECK (((job IS NULL) <> (moved IS NULL))),
+  constraint relay_pkey PRIMARY KEY (place)
+);
+
+create table dibs.relay_arrivals (
+  queue_id integer not null,
+  source text not null,
+  number bigint not null,
+  constraint relay_arrivals_pkey PRIMARY KEY (queue_id, source),
+  constraint relay_arrivals_queue FOREIGN KEY (queue_id) REFERENCES dibs.queues(id) ON DELETE CASCADE
+);
+
+create table dibs.relay_parcels (
+  queue_id integer not null,
+  number bigint not null,
+  places bigint[] not null,
+  constraint relay_parcels_pkey PRIMARY KEY (queue_id)
+);
+
 create table dibs.repeatable_claims (
   mark uuid not null,
   holder uuid not null,
@@ -1139,6 +1170,8 @@ CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id)
 CREATE INDEX operations_running ON dibs.operations USING btree (id) WHERE (state = 'running'::text);
 
 CREATE INDEX placements_first_part ON dibs.placements USING btree (first_part, queue_id);
+
+CREATE INDEX relay_queue ON dibs.relay USING btree (queue_id, place);
 
 CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (until);
 

@@ -78,6 +78,16 @@ export function createPlacements(home: Database) {
       );
     },
 
+    /** The place of the queue with this number. `looksAgain`: what is known was wrong. Undefined when it has none. */
+    async ofQueue(queueId: number, looksAgain = false): Promise<Place | undefined> {
+      const known = byId.get(queueId);
+      if (known && !looksAgain) return known;
+      const found = await findById(queueId);
+      if (found || !known) return found;
+      byId.delete(queueId);
+      if (byName.get(known.name)?.queue_id === queueId) byName.delete(known.name);
+    },
+
     /**
      * Gives those of these queues a place that have none: in the database `wish`, if it is given, else by the rule of
      * sql/functions/place.sql. Afterwards, all are known.

@@ -9,6 +9,7 @@ import { whyNotReady } from '../postgres/migrate.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import { claimsOfSeveral } from './claims.ts';
+import { crossingOf } from './crossing.ts';
 import { gated } from './gated.ts';
 import { createLead } from './lead.ts';
 import type { Members } from './members.ts';
@@ -78,6 +79,7 @@ export async function openSeveral(
       db,
       listenUrl,
       createQueues: creationIn(placements, name, db),
+      crossing: crossingOf(name, members, placements),
       claimsOf: (own) => claims.add(name, own),
     });
     members.set(name, engine);

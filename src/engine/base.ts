@@ -18,6 +18,7 @@ import type { OutageLog } from '../postgres/outageLog.ts';
 import type { Database } from '../postgres/pool.ts';
 import { queueCache } from '../queues/cache.ts';
 import type { CreateQueues } from '../queues/creation.ts';
+import type { Crossing } from '../relay/relay.ts';
 import { createNotifier } from '../replicas/notifier.ts';
 import { createSoleWaiters } from '../waiting/soleWaiters.ts';
 import { createWaiters } from '../waiting/waiters.ts';
@@ -46,6 +47,8 @@ export interface BaseOptions {
   leaseEnds?: LeaseTimes | undefined;
   /** Creates queues with the numbers that `home` gave them, where there are several databases. */
   createQueues?: CreateQueues | undefined;
+  /** Set where there are several databases. */
+  crossing?: Crossing | undefined;
 }
 
 /** What the rooms stand on: the database and its queues, the other replicas, and what this replica counts and holds. */
@@ -80,6 +83,7 @@ export function createBase(options: BaseOptions) {
   return {
     db,
     log,
+    crossing: options.crossing,
     memory,
     clock,
     tally,

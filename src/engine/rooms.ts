@@ -35,6 +35,8 @@ import { createPurge } from '../operations/purge.ts';
 import { createRedrive } from '../operations/redrive.ts';
 import { createOperationWork } from '../operations/work.ts';
 import { createQueueNumbers } from '../queues/numbers.ts';
+import { createReceive } from '../relay/receive.ts';
+import { createRelay } from '../relay/relay.ts';
 import { scheduleAdmin } from '../schedules/schedules.ts';
 import { createFollowUpBatcher } from '../settle/followUpBatcher.ts';
 import { createFollowUps } from '../settle/followUps.ts';
@@ -45,11 +47,13 @@ import type { Base } from './base.ts';
 
 /** The rooms that a job goes through: in, out on leases, and to its end. */
 function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
-  const { db, inRoundTrip, inCautiousRoundTrip } = base;
+  const { db, inRoundTrip, inCautiousRoundTrip, crossing } = base;
+  const relay = crossing && createRelay({ ...base, crossing });
   const groups = createGroupHeads({ ...base, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
   const enqueue = createEnqueue({
     ...base,
     groups,
+    relay,
     capacity: createCapacity(db),
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.enqueue),
   });
@@ -85,6 +89,8 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     groups,
     repair: createGroupRepair({ ...base, groups }),
     enqueue,
+    relay,
+    receive: createReceive({ ...base, ...enqueue, groups }),
     enqueueOnce: idempotentEnqueue({ ...base, ...enqueue, insertOnce, closed: waits.closed }),
     claims,
     settlement,
@@ -108,7 +114,7 @@ type JobRooms = ReturnType<typeof jobRooms>;
 /** The rooms for whole queues, and for work on many of their jobs. */
 function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void) {
   const { db, leaseHorizon } = base;
-  const { groups, settlement, enqueue } = jobRooms;
+  const { groups, settlement, enqueue, relay } = jobRooms;
   const countCache = createCountCache(db, leaseHorizon.dealtWith);
   const looks = createQueueLooks({ ...base, countCache });
   const purge = createPurge({ ...base, groups });
@@ -120,14 +126,18 @@ function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void
     deleteQueue: createDeleteQueue({ ...base, looks, purge, countCache }),
     queueNumbers: createQueueNumbers(base),
     operationAdmin: operationAdmin({ ...base, current: looks.current, started: operationStarted }),
-    operationWork: createOperationWork({ ...base, groups, settlement }),
+    operationWork: createOperationWork({ ...base, groups, settlement, relay }),
     schedules: scheduleAdmin({ db, enqueue: enqueue.enqueue }),
   };
 }
 type QueueRooms = ReturnType<typeof queueRooms>;
 
 /** The rooms that tell numbers. */
-function countingRooms(base: Base, { claims, waits }: JobRooms, { countCache, queueNumbers }: QueueRooms) {
+function countingRooms(
+  base: Base,
+  { claims, waits, relay }: JobRooms,
+  { countCache, queueNumbers }: QueueRooms,
+) {
   const { db, tally, totals, memory, ledger } = base;
   const depths = createDepths({ db, totals, cache: countCache });
   const sampler = createSampler({ db, totals, depths });
@@ -147,6 +157,7 @@ function countingRooms(base: Base, { claims, waits }: JobRooms, { countCache, qu
     loopLag: loopLag.longest,
     heldSeconds: depths.heldSeconds,
     queueNumbersUsed: queueNumbers.used,
+    relayed: relay?.waiting,
   };
   return {
     dutyLog,

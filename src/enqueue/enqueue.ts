@@ -11,13 +11,14 @@ import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
 import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
+import type { Places } from '../queues/elsewhere.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import type { Capacity } from './capacity.ts';
-import { createTransact, type Within } from './enqueueWithin.ts';
+import { createTransact, type RelayOut, type Within } from './enqueueWithin.ts';
 import { createInsert, dealOut, type Insert } from './insert.ts';
 import { createInsertNewKeys } from './insertNewKeys.ts';
-import { checked, createIntoQueues, queueNameOf } from './intoQueues.ts';
+import { checked, createIntoQueues, queueNameOf, refuseKeysElsewhere } from './intoQueues.ts';
 import { hasGroup, type JobToInsert } from './newJob.ts';
 import { createUniqueBatcher } from './uniqueBatcher.ts';
 import { wayOf, weigh } from './ways.ts';
@@ -43,14 +44,17 @@ interface Context {
   capacity: Capacity;
   arrivals: Arrivals;
   tally: Pick<Tally, 'enqueued'>;
+  /** Both are set where there are several databases. */
+  crossing?: Places | undefined;
+  relay?: RelayOut | undefined;
 }
 
 /** The ways in (ways.ts) for jobs whose queues are there. `committed` is called once jobs are. */
 function createWays(context: Context, committed: (jobs: Job[], trip?: number) => void) {
-  const { db, joinRoundTrip, notifier, groups, arrivals } = context;
+  const { db, joinRoundTrip, notifier, groups, arrivals, relay } = context;
   const newId = idSource(context.clock.now);
   const { insert, insertShortly } = createInsert(newId);
-  const transact = createTransact({ db, arrivals, insert, groups, inserted: committed });
+  const transact = createTransact({ db, arrivals, insert, groups, relay, inserted: committed });
 
   const batcher = (insertAll: Insert, how: { joinRoundTrip?: JoinRoundTrip; fullAtOnce?: number }) =>
     createBatcher<JobToInsert[], Job[]>({
@@ -92,11 +96,11 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
     return inserted;
   }
 
-  return { newId, transact, enqueueFound };
+  return { newId, insert, transact, enqueueFound };
 }
 
 export function createEnqueue(context: Context) {
-  const { clock, notifier, groups, tally } = context;
+  const { clock, notifier, groups, tally, crossing } = context;
   const intoQueues = createIntoQueues(context);
 
   /** Jobs are committed: counts them, and wakes the claims that wait for them. */
@@ -106,7 +110,7 @@ export function createEnqueue(context: Context) {
     for (const name of new Set(ready.map((job) => job.queue))) notifier.ready(name, trip);
   }
 
-  const { newId, transact, enqueueFound } = createWays(context, committed);
+  const { newId, insert, transact, enqueueFound } = createWays(context, committed);
 
   return {
     /** Checks jobs as an enqueue of them would, and does nothing else. @throws Refusal `invalid_request` */
@@ -116,7 +120,10 @@ export function createEnqueue(context: Context) {
 
     /** Inserts jobs of the caller `by`, all or none. Returns them in the same order once they are committed. */
     enqueue: (jobs: NewJob[], at: PathOf, by?: string): Promise<Job[]> =>
-      intoQueues(jobs, at, async ({ open }) => enqueueFound(await open(), by)),
+      intoQueues(jobs, at, async ({ open }) => {
+        if (crossing) refuseKeysElsewhere(jobs, at, crossing);
+        return enqueueFound(await open(), by);
+      }),
 
     /**
      * Runs `work`, which inserts these jobs with those of other requests. Undefined when nothing was done: the jobs were
@@ -137,6 +144,8 @@ export function createEnqueue(context: Context) {
       ),
 
     newId,
+    /** Inserts jobs into one queue, in a transaction of the caller. */
+    insert,
     /** Is to be called when jobs that others inserted are committed, in this round trip or outside of any. */
     inserted: committed,
 

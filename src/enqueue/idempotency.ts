@@ -4,6 +4,7 @@ import type { Job } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
 import { LEFT_WAIT_BYTES } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
+import type { Places } from '../queues/elsewhere.ts';
 import {
   type Afterwards,
   type Enqueued,
@@ -13,6 +14,7 @@ import {
   type Once,
 } from '../verbs/enqueue.ts';
 import type { Enqueue } from './enqueue.ts';
+import { refuseKeysElsewhere } from './intoQueues.ts';
 import { keepJobs, recall, takeKey } from './keptJobs.ts';
 import type { OnceBatcher } from './onceBatcher.ts';
 
@@ -87,15 +89,17 @@ interface Context {
   enqueueTogether: Enqueue['enqueueTogether'];
   insertOnce: OnceBatcher;
   ledger: Ledger;
+  crossing?: Places | undefined;
   /** True when this replica stops, and lets no client wait any more. */
   closed(): boolean;
 }
 
 /** Makes the function that carries a request out, unless it was carried out before. */
-function createCarryOut({ db, enqueueWithin, enqueueTogether, insertOnce }: Context) {
+function createCarryOut({ db, enqueueWithin, enqueueTogether, insertOnce, crossing }: Context) {
   /** In a transaction of its own. */
-  const carryOutAlone = ({ request, jobs, at, afterwards, by }: IdempotentEnqueue) =>
-    enqueueWithin<Begun>(
+  async function carryOutAlone({ request, jobs, at, afterwards, by }: IdempotentEnqueue): Promise<Begun> {
+    if (crossing) refuseKeysElsewhere(jobs, at, crossing);
+    return enqueueWithin<Begun>(
       jobs,
       at,
       async (transaction, enqueueIn) => {
@@ -107,6 +111,7 @@ function createCarryOut({ db, enqueueWithin, enqueueTogether, insertOnce }: Cont
       },
       { by },
     );
+  }
 
   return async function carryOut(asked: IdempotentEnqueue): Promise<Begun> {
     const { request, jobs, at, afterwards } = asked;

@@ -73,12 +73,12 @@ export type Insert = (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<J
 /** Makes the functions that insert jobs into one queue, and return them in the same order. */
 export function createInsert(newId: (queueId: number) => string) {
   async function insertPlain(on: Db, queueId: number, jobs: JobToInsert[], leads?: boolean[] | null) {
-    const ids = jobs.map(() => newId(queueId));
+    const ids = jobs.map((job) => job.id ?? newId(queueId));
     return toJobs(jobs, ids, await on.query(statements.plain, insertParameters(queueId, ids, jobs, leads)));
   }
 
   const insertUnique: Insert = async (on, queueId, jobs) => {
-    const ids = new Map(firstOfKeys(jobs).map((job) => [job, newId(queueId)]));
+    const ids = new Map(firstOfKeys(jobs).map((job) => [job, job.id ?? newId(queueId)]));
     const firsts = [...ids].sort(byKey);
     const parameters = newJobParameters(
       firsts.map(([, id]) => id),

@@ -1,10 +1,11 @@
 import { QueueGone } from '../errors.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
+import { type Places, queueElsewhere } from '../queues/elsewhere.ts';
 import { eachOf, inSlices } from '../slices.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import type { Capacity } from './capacity.ts';
-import { checkKeys, hasKeys, runAtOf } from './checks.ts';
+import { checkKeys, hasKeys, refuse, runAtOf } from './checks.ts';
 import { type JobToInsert, toInsert } from './newJob.ts';
 
 export const queueNameOf = (job: NewJob) => job.queue ?? 'default';
@@ -36,6 +37,22 @@ function toInsertIfFound(
   return inSlices(eachOf(jobs, prepare)).then(() => prepared);
 }
 
+/**
+ * A batch is answered before jobs for other databases have arrived. So a unique key is for the database of the first job only.
+ * @throws Refusal `invalid_request`
+ */
+export function refuseKeysElsewhere(
+  jobs: NewJob[],
+  at: PathOf,
+  { elsewhere }: Pick<Places, 'elsewhere'>,
+): void {
+  const databaseOf = (job: NewJob) => elsewhere(queueNameOf(job))?.database;
+  const [first] = jobs as [NewJob];
+  for (const [i, job] of jobs.entries())
+    if (job.unique_key !== undefined && databaseOf(job) !== databaseOf(first))
+      throw refuse(`${at(i)}/unique_key`, 'must not stand in a queue of another database than the first job');
+}
+
 /** Work that inserts jobs. */
 export interface IntoQueues {
   /** Opens the jobs when nothing can refuse them any more. That creates the missing queues. A refusal leaves no queue behind. */
@@ -49,15 +66,28 @@ export function createIntoQueues({
   queues,
   clock,
   capacity,
+  crossing,
 }: {
   queues: Queues;
   clock: Clock;
   capacity: Capacity;
+  /** Set where there are several databases. */
+  crossing?: Places | undefined;
 }) {
+  /** The names of those that live in this database. The others are put into `found`. */
+  function withoutElsewhere(names: Set<string>, found: Map<string, Queue>): Set<string> {
+    for (const name of names) {
+      const place = crossing?.elsewhere(name);
+      if (place) found.set(name, queueElsewhere(name, place));
+    }
+    return new Set([...names].filter((name) => !found.has(name)));
+  }
+
   /** Those of the queues that there are. Only where several are named, they are looked up at once. */
   async function find(names: Set<string>, fair: Set<string>): Promise<Map<string, Queue>> {
     const found = new Map<string, Queue>();
-    const there = names.size > 1 ? await queues.refresh([...names]) : names;
+    const own = crossing ? withoutElsewhere(names, found) : names;
+    const there = own.size > 1 ? await queues.refresh([...own]) : own;
     for (const name of there) {
       const queue = await queues.find(name, fair.has(name));
       if (queue) found.set(name, queue);
@@ -76,6 +106,7 @@ export function createIntoQueues({
     const names = new Set(jobs.map(queueNameOf));
     for (;;) {
       const times = checked(jobs, at, clock.now());
+      if (crossing) await crossing.place([...names]);
       const found = await find(names, fair);
       const inFound = () => toInsertIfFound(jobs, found, times);
       const prepared = inFound();

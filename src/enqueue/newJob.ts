@@ -10,6 +10,8 @@ import { rareOf, rareParameters, shownRare } from './rareFields.ts';
 
 /** A job with its queue, and the columns that sql/shared/new_jobs.sql takes. */
 export interface JobToInsert extends RareFields {
+  /** Set where the job has an id already: it comes from another database. */
+  id?: string;
   queue: Queue;
   delay_seconds: number;
   run_at: Date | null;
@@ -21,6 +23,8 @@ export interface JobToInsert extends RareFields {
 }
 
 export const hasGroup = (job: JobToInsert): boolean => job.group !== null;
+/** Whether its queue lives in another database. */
+export const isElsewhere = ({ queue }: JobToInsert): boolean => queue.database !== undefined;
 export const hasUniqueKey = (job: JobToInsert): boolean => job.unique_key !== null;
 
 /** The ids of the queues of these jobs, ascending. */

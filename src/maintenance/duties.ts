@@ -12,6 +12,7 @@ import type { Clock } from '../postgres/clock.ts';
 import type { Database } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import type { Queues } from '../queues/cache.ts';
+import type { Relay } from '../relay/relay.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { scheduleTicks } from '../schedules/ticker.ts';
 import type { Settlement } from '../settle/verbs.ts';
@@ -42,6 +43,7 @@ const LOST_LEASES_MS = 1000;
 const SCHEDULES_MS = 1000;
 const COUNTING_MS = 1000;
 const OPERATIONS_MS = 500;
+const RELAY_MS = 500;
 const PRUNE_OPERATIONS_MS = 60_000;
 const CUT_MS = 60_000;
 const QUEUE_NUMBERS_MS = 60_000;
@@ -76,6 +78,8 @@ interface Context {
   count(): Promise<boolean>;
   operations: { run(): Promise<boolean> };
   queueNumbers: { run(): Promise<boolean> };
+  /** Set where there are several databases. */
+  relay: Relay | undefined;
   /** Every claim and client that waits here looks once. */
   lookAnywhere(): void;
   dutyLog: DutyLog;
@@ -97,7 +101,7 @@ const always = () => true;
  * `expire`, `schedules`, `operations` and `prune_jobs` run.
  */
 function dutiesOf(context: Context): Duty[] {
-  const { clock, repair, claims, keys, arrivals, count, operations, rest } = context;
+  const { clock, repair, claims, keys, arrivals, count, operations, rest, relay } = context;
   const inTurn = createSemaphore(1);
   /**
    * A duty that deletes what nobody sees any more. While the replica dozes, these run one after the other, on one
@@ -143,6 +147,7 @@ function dutiesOf(context: Context): Duty[] {
     { name: 'cut_history', everyMs: CUT_MS, ...unseen(cutTable(context, 'history')) },
     { name: 'cut_audit', everyMs: CUT_MS, ...unseen(cutTable(context, 'audit')) },
     { name: 'queue_numbers', everyMs: QUEUE_NUMBERS_MS, run: context.queueNumbers.run },
+    ...(relay ? [{ name: 'relay', everyMs: RELAY_MS, run: relay.run, worksNow: relay.hasWork }] : []),
     { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
 
     // These send a statement only when there is something to do, or somebody looks at the metrics.

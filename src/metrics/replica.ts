@@ -23,6 +23,8 @@ export interface ReplicaParts {
   loopLag(): number;
   heldSeconds(): number;
   queueNumbersUsed(): number | undefined;
+  /** Set where there are several databases. */
+  relayed?: (() => { jobs: number; oldestSeconds: number }) | undefined;
 }
 
 const EACH = 'Of each replica.';
@@ -99,6 +101,25 @@ function databaseFamilies({
   ];
 }
 
+function relayFamilies({ relayed }: ReplicaParts): Family[] {
+  if (!relayed) return [];
+  const { jobs, oldestSeconds } = relayed();
+  return [
+    family(
+      'gauge',
+      'dibs_relay_jobs',
+      'Jobs in the database that have not arrived yet in others. Take the max over replicas.',
+      [[jobs]],
+    ),
+    family(
+      'gauge',
+      'dibs_relay_oldest_seconds',
+      'For how long the oldest of them has waited. Take the max over replicas.',
+      [[oldestSeconds]],
+    ),
+  ];
+}
+
 function ofProcess(parts: ReplicaParts): Family[] {
   const { memory, ledger, openClaims, loopLag } = parts;
   const cpu = process.cpuUsage();
@@ -156,6 +177,7 @@ export function processFamilies(parts: ReplicaParts): Family[] {
     ]),
     ...dutyFamilies(parts),
     ...databaseFamilies(parts),
+    ...relayFamilies(parts),
     ...ofProcess(parts),
   ];
 }

@@ -1,9 +1,11 @@
+import type { RelayOut } from '../enqueue/enqueueWithin.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { Places } from '../queues/elsewhere.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
@@ -42,6 +44,7 @@ const statements = {
   delete: planned('operations/delete', row<{ count: number }>()),
   target: planned('operations/target', row<{ capacity: number | null }>()),
   move: planned('operations/move', row<Moved>()),
+  moveElsewhere: planned('relay/move', row<{ id: string }>()),
 };
 
 /** What each verb of an operation does to the jobs of a portion. */
@@ -50,8 +53,36 @@ export function createOperationActs(context: {
   waiters: Waiters;
   settlement: Settlement;
   groups: GroupHeads;
+  /** Both are set where there are several databases. */
+  crossing?: Places | undefined;
+  relay?: Pick<RelayOut, 'sendTo'> | undefined;
 }): Record<OperationVerb, (transaction: Db, place: Place, page: Page) => Promise<Act>> {
-  const { notifier, waiters, settlement, groups } = context;
+  const { notifier, waiters, settlement, groups, crossing, relay } = context;
+
+  /** Whether a queue lives in another database. */
+  async function isElsewhere(queueId: number): Promise<boolean> {
+    if (!crossing) return false;
+    const database = await crossing.databaseOf(queueId);
+    return database !== undefined && database !== crossing.self;
+  }
+
+  /** Moves jobs to a queue in another database. A full queue takes them. */
+  async function moveElsewhere(transaction: Db, { queue, to }: Place, ids: string[], headless: string[]) {
+    const { id, name } = to as { id: number; name: string };
+    const rows = await transaction.query(statements.moveElsewhere, {
+      queue_id: queue.id,
+      to_id: id,
+      to: name,
+      ids,
+    });
+    return {
+      done: rows.length,
+      async afterwards() {
+        relay?.sendTo(id);
+        await groups.advance(queue.id, headless);
+      },
+    };
+  }
 
   return {
     async cancel(transaction, { queue }, { ids, headless }) {
@@ -99,6 +130,7 @@ export function createOperationActs(context: {
 
     async move(transaction, { queue, to }, { state, ids, headless }) {
       const target = to as { id: number; name: string };
+      if (await isElsewhere(target.id)) return moveElsewhere(transaction, { queue, to }, ids, headless);
       const counts = state === 'ready' || state === 'blocked';
       const [found] = await transaction.query(statements.target, { to_id: target.id, counts });
       if (!found) throw new CannotGoOn(`The queue ${JSON.stringify(target.name)} was deleted.`);

@@ -7,6 +7,7 @@ import type { Clock } from '../postgres/clock.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
+import type { Places } from '../queues/elsewhere.ts';
 import type {
   Operation,
   OperationList,
@@ -56,8 +57,10 @@ export function operationAdmin(context: {
   /** The queue of this name as it is now. @throws Refusal `queue_not_found` */
   current(name: string): Promise<Queue>;
   started(): void;
+  /** Set where there are several databases. */
+  crossing?: Places | undefined;
 }) {
-  const { db, queues, clock, current, started } = context;
+  const { db, queues, clock, current, started, crossing } = context;
   const newId = idSource(clock.now);
 
   async function get({ id, visible = null }: OperationName): Promise<Operation> {
@@ -70,6 +73,15 @@ export function operationAdmin(context: {
     const [found] = await transaction.query(statements.running, { by });
     const isOwn = (found?.own ?? 0) >= most_of_one;
     return tooManyOperations(isOwn ? most_of_one : MOST_RUNNING, isOwn);
+  }
+
+  /** The queue that jobs go to. Claims look for fairness keys only in a queue that is marked for them. */
+  async function targetOf(name: string, fair: boolean): Promise<Pick<Queue, 'id' | 'name'>> {
+    const place = await crossing?.findElsewhere(name);
+    if (place) return { id: place.queueId, name };
+    const target = await current(name);
+    if (fair) await queues.find(name, true);
+    return target;
   }
 
   return {
@@ -91,9 +103,7 @@ export function operationAdmin(context: {
       const wanted = filterParameters(request.filter, '/filter');
       const { verb, filter, dry_run = false } = request;
       const queue = await current(request.queue);
-      const target = request.to === undefined ? undefined : await current(request.to);
-      // Claims look for fairness keys only in a queue that is marked for them.
-      if (target && queue.fair) await queues.find(target.name, true);
+      const target = request.to === undefined ? undefined : await targetOf(request.to, queue.fair);
       const point = await callPoint(db);
       const by = request.by ?? null;
       const most_of_one = by === null ? MOST_RUNNING : MOST_RUNNING_OF_ONE;

@@ -1,4 +1,5 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import type { RelayOut } from '../enqueue/enqueueWithin.ts';
 import { isOutage } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
@@ -9,6 +10,7 @@ import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
+import type { Places } from '../queues/elsewhere.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
@@ -48,6 +50,8 @@ export function createOperationWork(context: {
   settlement: Settlement;
   throttle: BulkThrottle;
   groups: GroupHeads;
+  crossing?: Places | undefined;
+  relay?: Pick<RelayOut, 'sendTo'> | undefined;
   log: (error: unknown, message: string) => void;
 }) {
   const { db, queues, arrivals, throttle, log } = context;

@@ -2610,6 +2610,137 @@ export interface StatementTypes {
       position: number;
     };
   };
+  'relay/arrive': {
+    parameters: {
+      queue_id: number | null;
+      source: string | null;
+      number: number | null;
+    };
+    columns: {
+      is_new: boolean;
+    };
+  };
+  'relay/begin': {
+    parameters: {
+      queue_id: number | null;
+      most: number | null;
+      most_bytes: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relay/drop': {
+    parameters: {
+      queue_id: number | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+    };
+  };
+  'relay/end': {
+    parameters: {
+      queue_id: number | null;
+      number: number | null;
+      places: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relay/find': {
+    parameters: {
+      id: string | null;
+    };
+    columns: {
+      queue: string;
+      moved: string;
+      created_at: string;
+      run_at: string;
+      delay_seconds: number;
+      priority: number;
+      max_attempts: number;
+      headers: string;
+      payload: string;
+      unique_key: string;
+      group: string;
+      fairness_key: string;
+    };
+  };
+  'relay/move': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      to_id: number | null;
+      to: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'relay/parcel': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      number: number;
+      queue: string;
+      place: number;
+      id: string;
+      moved: string;
+      waited_seconds: number;
+      delay_seconds: number;
+      run_at: string;
+      priority: number;
+      max_attempts: number;
+      backoff: string;
+      headers: string;
+      payload: string;
+      unique_key: string;
+      unique_for_seconds: number;
+      group: string;
+      fairness_key: string;
+      expires_in_seconds: number;
+    };
+  };
+  'relay/queues': {
+    parameters: {
+      after: number | null;
+      limit: number | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
+  'relay/waiting': {
+    parameters: {
+      most: number | null;
+    };
+    columns: {
+      jobs: number;
+      oldest_seconds: number;
+    };
+  };
+  'relay/write': {
+    parameters: {
+      queue_id: number | null;
+      queue: string | null;
+      ids: (string | null)[] | null;
+      delays: (number | null)[] | null;
+      run_ats: (string | null)[] | null;
+      priorities: (number | null)[] | null;
+      max_attempts: (number | null)[] | null;
+      backoffs: (string | null)[] | TextArray | null;
+      headers: (string | null)[] | TextArray | null;
+      payloads: (string | null)[] | TextArray | null;
+      unique_keys: (string | null)[] | TextArray | null;
+      windows: (number | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+      fairness_keys: (string | null)[] | TextArray | null;
+      expiries: (number | null)[] | null;
+      waits: (number | null)[] | null;
+    };
+    columns: {
+      created_at: string;
+    };
+  };
   'replicas/notify': {
     parameters: {
       messages: (string | null)[] | TextArray | null;

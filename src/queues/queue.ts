@@ -8,9 +8,11 @@ export interface Queue extends QueueConfig {
   /** Whether it ever had a job with a fairness key. */
   fair: boolean;
   created_at: string;
+  /** Set where it lives in another database (elsewhere.ts). */
+  database?: string | undefined;
 }
 
-export interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit'> {
+export interface QueueRow extends Omit<Queue, 'backoff' | 'rate_limit' | 'database'> {
   backoff: string;
   rate_jobs: number | null;
   rate_seconds: number | null;

@@ -33,6 +33,7 @@ const ROOMS = [
   'src/groups/',
   'src/waiting/',
   'src/enqueue/',
+  'src/relay/',
   'src/settle/',
   'src/schedules/',
   'src/claim/',

@@ -1,0 +1,198 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RelayOut } from '../enqueue/enqueueWithin.ts';
+import { isOutage, QueueGone } from '../errors.ts';
+import type { Job } from '../job.ts';
+import type { Clock } from '../postgres/clock.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import type { Database } from '../postgres/pool.ts';
+import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { Places } from '../queues/elsewhere.ts';
+import { createRareLog } from '../rareLog.ts';
+import { createAskers } from './askers.ts';
+import { createFind } from './find.ts';
+import { createParcels, type Parcels } from './parcels.ts';
+import type { Parcel, Receive } from './receive.ts';
+import { createWrite } from './write.ts';
+
+/*
+ * Jobs for queues in other databases. They are written down in the commit that decides about them (write.ts), sent at once
+ * after it, and by a duty where that failed. See docs/decisions/0090-relay.md.
+ */
+
+/** One of the databases, this one too: a queue may have moved here since. */
+export interface RelayTarget {
+  /** Whether it takes writes, as far as is known. */
+  serves(): boolean;
+  receive: Receive;
+}
+
+/** What this database knows of the others. */
+export interface Crossing extends Places {
+  /** How long an answer waits for its jobs to arrive, in ms. */
+  answerMs?: number | undefined;
+  at(database: string): RelayTarget | undefined;
+}
+
+/** A replica sends to so many queues of one database at once. */
+const AT_ONCE = 4;
+/** One run of the duty waits for its parcels for so long. They go on, and the next run joins them. */
+const RUN_MS = 500;
+const QUEUES = 1000;
+/** When so many jobs wait, no more are taken. */
+const MOST_WAITING = 1_000_000;
+
+const statements = {
+  queues: planned('relay/queues', row<{ queue_id: number }>()),
+  waiting: planned('relay/waiting', row<{ jobs: number; oldest_seconds: number | null }>()),
+};
+
+/** A queue may not be there yet, and a transaction in the way may be under way: both are tried again. */
+const isExpected = (error: unknown) => isOutage(error) || isLockTimeout(error) || error instanceof QueueGone;
+
+/** Runs work for each queue, one at a time. Work that is asked for while it runs is done once more. */
+function createLines(work: (queueId: number) => Promise<void>) {
+  const lines = new Map<number, { again: boolean; done: Promise<void> }>();
+
+  return function run(queueId: number): Promise<void> {
+    const running = lines.get(queueId);
+    if (running) {
+      running.again = true;
+      return running.done;
+    }
+    const line = { again: true, done: Promise.resolve() };
+    lines.set(queueId, line);
+    const runAll = async () => {
+      while (line.again) {
+        line.again = false;
+        await work(queueId);
+      }
+    };
+    line.done = runAll().finally(() => lines.delete(queueId));
+    return line.done;
+  };
+}
+
+/** Makes the function that sends all that waits for a queue. False: its database is away. */
+function createSendAll(crossing: Crossing, parcels: Parcels, askers: ReturnType<typeof createAskers>) {
+  const slots = new Map<string, Semaphore>();
+
+  function slotOf(database: string): Semaphore {
+    const slot = slots.get(database) ?? createSemaphore(AT_ONCE);
+    slots.set(database, slot);
+    return slot;
+  }
+
+  async function sendTo({ receive }: RelayTarget, queueId: number): Promise<void> {
+    let parcel: Parcel | undefined;
+    for (;;) {
+      const release = askers.of(queueId);
+      parcel = await parcels.next(queueId, parcel);
+      // What they ask about has arrived, by another replica.
+      if (!parcel) return release();
+      askers.arrived(parcel, await receive(parcel));
+    }
+  }
+
+  return async function sendAll(queueId: number): Promise<boolean> {
+    const database = await crossing.databaseOf(queueId);
+    if (database === undefined) {
+      await parcels.drop(queueId);
+      return true;
+    }
+    const target = crossing.at(database);
+    if (!target?.serves()) return false;
+    try {
+      await slotOf(database)(() => sendTo(target, queueId));
+    } catch (error) {
+      if (!isOutage(error) && !isLockTimeout(error)) await crossing.databaseOf(queueId, true);
+      throw error;
+    }
+    return true;
+  };
+}
+
+/** The relay of one of several databases. */
+export function createRelay(context: {
+  db: Database;
+  clock: Clock;
+  crossing: Crossing;
+  log: (error: unknown, message: string) => void;
+}) {
+  const { db, clock, crossing, log } = context;
+  const askers = createAskers(crossing.answerMs);
+  const parcels = createParcels({ db, self: crossing.self });
+  const sendAll = createSendAll(crossing, parcels, askers);
+  const rareLog = createRareLog<Error>(
+    ({ message }) => message,
+    (error) => log(error, 'jobs for another database were not sent, they will be'),
+  );
+  /** What waits, as the last run of the duty saw it. */
+  let waiting = { jobs: 0, oldestSeconds: 0, at: 0 };
+  /** Something waits that the next run of the duty has to see. */
+  let isBehind = false;
+
+  const send = createLines(async (queueId) => {
+    try {
+      if (await sendAll(queueId)) return;
+    } catch (error) {
+      if (!isExpected(error)) rareLog(error as Error);
+    }
+    isBehind = true;
+    askers.of(queueId)();
+  });
+
+  async function queuesThatWait(): Promise<number[]> {
+    const found: number[] = [];
+    for (;;) {
+      const page = await db.query(statements.queues, { after: found.at(-1) ?? 0, limit: QUEUES });
+      found.push(...page.map(({ queue_id }) => queue_id));
+      if (page.length < QUEUES) return found;
+    }
+  }
+
+  async function lookWhatWaits(): Promise<void> {
+    const [found] = await db.query(statements.waiting, { most: MOST_WAITING });
+    waiting = {
+      jobs: found?.jobs ?? 0,
+      oldestSeconds: found?.oldest_seconds ?? 0,
+      at: performance.now(),
+    };
+  }
+
+  const relayOut: RelayOut = {
+    write: createWrite(clock, () => waiting.jobs >= MOST_WAITING),
+    send: (jobs) => askers.wait(jobs, (queueId) => void send(queueId)),
+    sendTo: (queueId) => void send(queueId),
+  };
+
+  return {
+    ...relayOut,
+
+    /** The job with this id, if it has not arrived yet. */
+    find: createFind(db) as (id: string) => Promise<Job | undefined>,
+
+    /** The duty: sends what was left. */
+    async run(): Promise<boolean> {
+      isBehind = false;
+      const queueIds = await queuesThatWait();
+      if (queueIds.length > 0) {
+        const all = Promise.all(queueIds.map(send));
+        await Promise.race([all, sleep(RUN_MS)]);
+      }
+      if (queueIds.length > 0 || waiting.jobs > 0) await lookWhatWaits();
+      return false;
+    },
+
+    /** Whether there is work for the duty while the replica dozes. */
+    hasWork: () => isBehind || waiting.jobs > 0,
+
+    /** How many jobs wait here, and for how long the oldest one. */
+    waiting: () => ({
+      jobs: waiting.jobs,
+      oldestSeconds: waiting.jobs === 0 ? 0 : waiting.oldestSeconds + (performance.now() - waiting.at) / 1000,
+    }),
+  };
+}
+
+export type Relay = ReturnType<typeof createRelay>;
