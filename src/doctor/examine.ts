@@ -5,6 +5,7 @@ import { checkClaimPlans } from './claimPlan.ts';
 import { checkConnections } from './connections.ts';
 import { type Finding, THRESHOLDS, type Thresholds, warning } from './finding.ts';
 import { checkHorizon, checkSlots } from './horizon.ts';
+import { checkHosts } from './hosts.ts';
 import { checkClock, checkCommits } from './measured.ts';
 import { connected, type Patient } from './patient.ts';
 import { checkPooler, STATEMENT_MODE } from './pooler.ts';
@@ -16,6 +17,7 @@ import { checkIndexes, checkTables } from './tables.ts';
 type Check = (patient: Patient) => Promise<Finding[]>;
 
 const OF_SERVER: [string, Check][] = [
+  ['hosts', checkHosts],
   ['settings', checkSettings],
   ['connections', checkConnections],
   ['clock', checkClock],

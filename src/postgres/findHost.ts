@@ -1,10 +1,16 @@
 import { causeOf } from './outageLog.ts';
 import { nameOf, probe } from './probe.ts';
-import { newestTimeline, type Server } from './timelines.ts';
+import type { Server } from './timelines.ts';
 import { NoServer } from './wrongServer.ts';
 
 /** Where one host serves, the others have so long to tell of a newer timeline. */
 const PATIENCE_MS = 500;
+
+/** The host that served last, and the timeline that it had. */
+export interface Served {
+  hostUrl: string;
+  timeline: number;
+}
 
 /**
  * Of servers that fit, by their hosts in order, the primary with the newest timeline. The one that served last comes
@@ -20,7 +26,7 @@ function best(found: [string, Server][], last: string | undefined): string | und
 /** Asks all hosts at once which of them serves. @throws NoServer */
 export const findHost = (
   hostUrls: string[],
-  { assertFits, last }: { assertFits(server: Server): void; last: string | undefined },
+  { assertFits, last }: { assertFits(server: Server): void; last: Served | undefined },
 ): Promise<string> =>
   new Promise((resolve, reject) => {
     const found = new Map<string, Server>();
@@ -33,21 +39,26 @@ export const findHost = (
         const server = found.get(hostUrl);
         return server ? [[hostUrl, server]] : [];
       });
-      const chosen = best(fitting, last);
+      const chosen = best(fitting, last?.hostUrl);
       const why = hostUrls.map((hostUrl) => `${nameOf(hostUrl)}: ${causeOf(failed.get(hostUrl))}`);
       if (chosen !== undefined) resolve(chosen);
-      else reject(new NoServer([...failed.values()], why.join('; ')));
+      else
+        reject(
+          new NoServer(
+            hostUrls.map((hostUrl) => failed.get(hostUrl)),
+            why.join('; '),
+          ),
+        );
     }
 
     async function ask(hostUrl: string): Promise<void> {
       try {
         const server = await probe(hostUrl);
-        const before = newestTimeline(server.system);
         assertFits(server);
         found.set(hostUrl, server);
-        // Nobody can be newer than what is new to all. But who has seen nothing yet hears all hosts, as long as it takes.
-        if (before !== undefined && (server.timeline ?? 0) > before) decide();
-        else if (before !== undefined) patience ??= setTimeout(decide, PATIENCE_MS);
+        // It was promoted since. But who was never served hears all hosts, as long as it takes.
+        if (last !== undefined && (server.timeline ?? 0) > last.timeline) decide();
+        else if (last !== undefined) patience ??= setTimeout(decide, PATIENCE_MS);
       } catch (error) {
         failed.set(hostUrl, error);
       }

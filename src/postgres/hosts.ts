@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { hostUrlsOf, type Target, targetOf } from '../config/databaseHosts.ts';
-import { findHost } from './findHost.ts';
+import { findHost, type Served } from './findHost.ts';
 import { nameOf, probe, serverOf } from './probe.ts';
 import { holdOpen, newestTimeline, noteTimeline, type Server } from './timelines.ts';
 import { WrongServer } from './wrongServer.ts';
@@ -32,7 +32,7 @@ function createHosts(url: string) {
   const isSeveral = hostUrls.length > 1;
   /** The one that served last. All are asked when there is none, or when it is distrusted. */
   let trusted: string | undefined = isSeveral ? undefined : hostUrls[0];
-  let last: string | undefined;
+  let last: Served | undefined;
   let system: string | undefined;
   let finding: Promise<string> | undefined;
 
@@ -67,7 +67,7 @@ function createHosts(url: string) {
         throw new WrongServer(`${nameOf(hostUrl)}: ${(error as Error).message}`);
       }
       system ??= server.system;
-      last = hostUrl;
+      last = { hostUrl, timeline: server.timeline ?? 0 };
       holdOpen(client, server);
     },
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { StartError } from '../errors.ts';
+import { type Refusal, StartError, unavailable } from '../errors.ts';
 import { addressOptions } from './address.ts';
 import { rowsOf } from './client.ts';
 import { DatabaseClient } from './connection.ts';
@@ -10,6 +10,7 @@ import type { Db } from './pool.ts';
 import { type Grants, grant, grantedRoles } from './roles.ts';
 import { BEGIN, setSession } from './session.ts';
 import { planned, queryOf } from './statements.ts';
+import { NoServer, sayWithoutNames } from './wrongServer.ts';
 
 const statements = {
   server: planned('postgres/migrations_server'),
@@ -190,7 +191,11 @@ export const migrateOrCheck = (url: string): Promise<string[]> =>
 
 /** Why an enqueue would not work. Undefined when it would. */
 export async function whyNotReady(db: Db): Promise<string | undefined> {
-  const [found] = await db.query(statements.readiness);
+  const [found] = await db.query(statements.readiness).catch((refusal: Refusal) => {
+    throw refusal.cause instanceof NoServer
+      ? unavailable(`${sayWithoutNames(refusal.cause)} Try again later.`, 'not_done', refusal.cause)
+      : refusal;
+  });
   if (!found?.has_jobs) return 'There is no table dibs.jobs.';
   // A newer one is fine: replicas of two versions run side by side during an upgrade.
   if ((found.version ?? 0) < latest)

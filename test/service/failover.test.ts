@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { examine } from '../../src/doctor/examine.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { onServer, urlOf } from '../support/database.ts';
 import { binaries } from '../support/debianPostgres.ts';
@@ -66,6 +67,15 @@ describe.skipIf(folder === undefined)('of a primary and its synchronous standby'
     await until(() => load.answered() > 300 && load.leases() > 300);
     await pair.primary.kill();
     await until(() => load.refused() > 5);
+    const ready = await until(async () => {
+      const { body } = await http((replicas[0] as Replica).url, 'GET', '/readyz');
+      return body.detail?.includes('standby') && body;
+    });
+    expect(ready).toMatchObject({
+      status: 503,
+      detail: 'No host of the database serves: it does not answer; it is a standby. Try again later.',
+    });
+    expect((replicas[0] as Replica).lines.join('')).toContain(`${pair.standby.port}: it is a standby`);
     await pair.promote();
     load.watch();
     await until(() => load.servedAt() !== undefined, { what: 'service after the promotion' });
@@ -83,6 +93,11 @@ describe.skipIf(folder === undefined)('of a primary and its synchronous standby'
 
   test('the old primary that comes back, not knowing, is never written to: by replicas that run, nor by one that starts', async () => {
     await pair.comesBack();
+    const findings = await examine({ url: pair.url('dibs'), poolSize: 10, isEmbedded: false });
+    expect(findings.filter(({ check }) => check === 'hosts')).toMatchObject([
+      { level: 'problem', found: expect.stringContaining('is a primary of before') },
+      { level: 'ok', found: expect.stringContaining('is the primary, at timeline 2') },
+    ]);
     const state = `select md5(string_agg(j::text, '' order by id)) as jobs from dibs.jobs as j`;
     const before = await on('primary', state);
     const starting = start();

@@ -8,7 +8,6 @@ const QUEUE = 'failover';
 const PRODUCERS = 4;
 const WORKERS = 6;
 const LEASE_SECONDS = 3;
-const PAUSE_MS = 10;
 
 const oneOf = <T>(values: T[]) => values[Math.floor(Math.random() * values.length)] as T;
 
@@ -16,13 +15,13 @@ const oneOf = <T>(values: T[]) => values[Math.floor(Math.random() * values.lengt
  * Producers and workers at several replicas. They note what was answered. A request without an answer that says what
  * became of it is repeated with its key until there is one, by the producers, and left to the sweeper by the workers.
  */
-export function startLoad(urls: () => string[]) {
+export function startLoad(urls: () => string[], { pauseMs = 10 } = {}) {
   const history = recordHistory();
   const answered = new Set<string>();
   const seen = {
     firstServed: undefined as number | undefined,
     since: Number.POSITIVE_INFINITY,
-    worst: 0,
+    worst: { ms: 0, what: '' },
     refused: 0,
   };
   let producing = true;
@@ -32,8 +31,10 @@ export function startLoad(urls: () => string[]) {
   async function call(path: string, body: object, headers?: Record<string, string>) {
     const sent = performance.now();
     const answer = await http(oneOf(urls()), 'POST', path, body, { headers }).catch(() => undefined);
-    seen.worst = Math.max(seen.worst, performance.now() - sent);
-    if (answer && answer.status < 300 && sent >= seen.since) seen.firstServed ??= performance.now();
+    const ms = performance.now() - sent;
+    if (ms > seen.worst.ms)
+      seen.worst = { ms, what: `${path} ${answer?.status}: ${answer?.text.slice(0, 300)}` };
+    if (answer?.status === 201 && sent >= seen.since) seen.firstServed ??= performance.now();
     if (answer?.status === 503) seen.refused++;
     if (answer?.status === 503 || answer === undefined) return undefined;
     if (answer.status >= 500) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
@@ -52,7 +53,7 @@ export function startLoad(urls: () => string[]) {
         answered.add(answer.body.id);
         key = randomUUID();
       }
-      await sleep(PAUSE_MS);
+      await sleep(pauseMs);
     }
   }
 
@@ -68,7 +69,7 @@ export function startLoad(urls: () => string[]) {
         const acked = await call(`/jobs/${job.id}/ack`, { lease_token: job.lease_token });
         history.settled(lease, 'ack', sent, outcomeOf(acked));
       }
-      if (!answer) await sleep(PAUSE_MS * 5);
+      if (!answer) await sleep(pauseMs * 5);
     }
   }
 
@@ -79,9 +80,9 @@ export function startLoad(urls: () => string[]) {
     answered: () => answered.size,
     leases: () => history.leases().length,
     refused: () => seen.refused,
-    /** The longest that a call waited for its answer. */
-    worstMs: () => seen.worst,
-    /** From now on, the first call that is sent and served is of interest. */
+    /** The call that waited longest for its answer. */
+    worst: () => seen.worst,
+    /** From now on, the first enqueue that is sent and answered 201 is of interest. */
     watch(): void {
       seen.since = performance.now();
       seen.firstServed = undefined;
