@@ -10,6 +10,7 @@ import type { Accepting } from './mergedDatabases.ts';
 import { mergedVerbs } from './mergedVerbs.ts';
 import type { Placements } from './placements.ts';
 import { queuesOfSeveral } from './queues.ts';
+import { relayedJobs } from './relayedJobs.ts';
 
 type EngineVerbs = DatabaseEngine['verbs'];
 type ToEngine<Request> = (
@@ -26,8 +27,6 @@ const OF_JOB = [
   'nack',
   'release',
   'extend',
-  'getJob',
-  'waitForJob',
   'waitForEnqueued',
   'explainJob',
   'getJobHistory',
@@ -81,6 +80,7 @@ export function verbsOfSeveral(context: {
     ...mergedVerbs(parts, toQueue, context.accepting),
     ...each<{ queue: string }, (typeof OF_QUEUE)[number]>(OF_QUEUE, ({ queue }, run) => toQueue(queue, run)),
     ...each<{ id: string }, (typeof OF_JOB)[number]>(OF_JOB, ({ id }, run) => toJob(id, run)),
+    ...relayedJobs(members, lead),
     ...queuesOfSeveral(lead, members, placements),
 
     enqueue: (request) => toNew(queuesOf(request.jobs), ({ verbs }) => verbs.enqueue(request)),

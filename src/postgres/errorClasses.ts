@@ -4,8 +4,8 @@ import { WrongServer } from './wrongServer.ts';
 
 /* What an error of the database or of its driver means for us. */
 
-/** SQLSTATE classes and codes of a server that can't serve now (PostgreSQL manual, appendix A). */
-const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P0[34]|3D000|3F000|28...|42501|42P01)$/;
+/** SQLSTATE classes and codes of a server that can't serve now (PostgreSQL manual, appendix A). 55000: it takes no connections. */
+const OUTAGE = /^(08...|53...|57P0.|57014|25006|25P0[34]|55000|3D000|3F000|28...|42501|42P01)$/;
 /** A start that meets one of these meets it again: authentication, no such role or database, missing privileges. */
 const HOPELESS = /^(28...|3D000|42501)$/;
 /** Codes of OpenSSL and Node for a certificate that does not hold: of a stranger, of another host, or expired. */
