@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../src/config.ts';
+import { readRegistry } from '../src/databases/registry.ts';
 import { startEmbedded } from '../src/embedded/index.ts';
 import { findRunning } from '../src/embedded/running.ts';
 import { isOutage, StartError } from '../src/errors.ts';
@@ -38,6 +39,22 @@ export async function checkUsed({ databaseUrl }: Config, url: string, { mayCreat
       ? 'The embedded database has no schema of Dibs.'
       : 'No Dibs has used the database of DATABASE_URL yet.',
   );
+}
+
+/** @throws StartError at the home of several databases: an export holds what one has */
+export async function refuseSeveral(url: string, command: string): Promise<void> {
+  const db = openDatabase(url, CONNECTIONS);
+  try {
+    // What works on it says what is wrong with an older schema.
+    if ((await whyNotReady(db)) !== undefined) return;
+    const { known } = await readRegistry(db);
+    if (known.size > 1)
+      throw new StartError(
+        `${command} knows one database, and this Dibs has ${known.size}. Use pg_dump and pg_restore for each of them.`,
+      );
+  } finally {
+    await db.close();
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { HOME } from '../src/config/databases.ts';
 import type { Config } from '../src/config.ts';
 import { examine, worstOf } from '../src/doctor/examine.ts';
 import type { Finding } from '../src/doctor/finding.ts';
@@ -8,6 +9,7 @@ import { jsonFor, safe } from './shown.ts';
 const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
 
   Looks at the database of DATABASE_URL, or at the embedded one under DATA_DIR, as Dibs needs it, and says what to do.
+  With several databases, it looks at each.
   It changes nothing. Dibs may run or not.
 
   --json             print JSON
@@ -19,10 +21,13 @@ const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
 const EXIT = { ok: 0, warning: 3, problem: 4 } as const;
 const MARGIN = ' '.repeat(9);
 
+/** `database`: where there are several. */
+type Found = Finding & { database?: string };
+
 /** Findings tell of names and texts that other people chose. */
-const shown = ({ check, level, found, meaning, advice }: Finding): string =>
+const shown = ({ database, check, level, found, meaning, advice }: Found): string =>
   [
-    `${level.padEnd(8)} ${check}: ${found}`,
+    `${level.padEnd(8)} ${database === undefined ? '' : `${database}: `}${check}: ${found}`,
     ...(meaning ? [`${MARGIN}${meaning}`] : []),
     ...(advice ? [`${MARGIN}To do: ${advice}`] : []),
   ]
@@ -50,15 +55,21 @@ export async function doctorCommand(args: string[], readConfig: () => Config): P
   const heldSeconds = held === undefined ? undefined : Number(held);
   const config = readConfig();
   const { poolSize, listenUrl, databaseUrl } = config;
-  const findings = await withDatabaseUrl(config, { mayCreate: false }, (url) =>
+  const thresholds = heldSeconds === undefined ? {} : { heldSeconds };
+  const others = config.otherDatabases;
+  const findings: Found[] = await withDatabaseUrl(config, { mayCreate: false }, (url) =>
     examine({
       url,
       listenUrl: databaseUrl === undefined ? undefined : listenUrl,
       poolSize,
       isEmbedded: databaseUrl === undefined,
-      thresholds: heldSeconds === undefined ? {} : { heldSeconds },
+      thresholds,
     }),
   );
+  if (others.length > 0) for (const finding of findings) finding.database = HOME;
+  for (const { name, url, listenUrl } of others)
+    for (const finding of await examine({ url, listenUrl, poolSize, isEmbedded: false, thresholds }))
+      findings.push({ ...finding, database: name });
   process.stdout.write(
     values.json
       ? `${jsonFor(process.stdout, JSON.stringify({ worst: worstOf(findings), findings }))}\n`

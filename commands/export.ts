@@ -6,7 +6,7 @@ import { StartError } from '../src/errors.ts';
 import { exportTo } from '../src/transfer/exportTo.ts';
 import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
-import { checkUsed, withDatabaseUrl } from './database.ts';
+import { checkUsed, refuseSeveral, withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
 import { isFileError } from './usage.ts';
 
@@ -60,6 +60,7 @@ export async function exportCommand(args: string[], readConfig: () => Config): P
   const making = { mayCreate: false };
   const done = await withDatabaseUrl(config, making, async (url) => {
     await checkUsed(config, url, making);
+    await refuseSeveral(url, 'dibs export');
     const write = (out: NodeJS.WritableStream) =>
       exportTo(out as NodeJS.WriteStream, {
         url,

@@ -5,7 +5,7 @@ import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
 import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
-import { checkUsed, withDatabaseUrl } from './database.ts';
+import { checkUsed, refuseSeveral, withDatabaseUrl } from './database.ts';
 import { FROM_OPTIONS, importFromCommand } from './importFrom.ts';
 import { showProgress } from './progress.ts';
 import type { Env } from './remote/terminal.ts';
@@ -80,6 +80,7 @@ export async function importCommand(args: string[], readConfig: () => Config, en
   const { jobs, skipped, before } = await withDatabaseUrl(config, making, async (url) => {
     await checkUsed(config, url, making);
     await migrateOrCheck(url);
+    await refuseSeveral(url, 'dibs import');
     return importFrom(stream(), { url, newIds: values['new-ids'] ?? false, progress: shown.progress });
   });
   shown.end();

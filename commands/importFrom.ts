@@ -5,7 +5,7 @@ import { type Place, type SourceReader, withSource } from '../src/transfer/readS
 import { isSourceName, SOURCES } from '../src/transfer/sources.ts';
 import { misused } from './arguments.ts';
 import { counted } from './counted.ts';
-import { checkUsed, withDatabaseUrl } from './database.ts';
+import { checkUsed, refuseSeveral, withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
 import { table } from './remote/table.ts';
 import { type Env, ownTerminal, paintFor } from './remote/terminal.ts';
@@ -101,6 +101,7 @@ export async function importFromCommand(
     const { jobs, before } = await withDatabaseUrl(config, making, async (url) => {
       await checkUsed(config, url, making);
       await migrateOrCheck(url);
+      await refuseSeveral(url, 'dibs import');
       return importJobs(reader, { url, queueOf, progress: progress.progress });
     });
     progress.end();

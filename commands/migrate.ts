@@ -1,3 +1,4 @@
+import { HOME } from '../src/config/databases.ts';
 import { type Config, ConfigError } from '../src/config.ts';
 import { isOutage, StartError } from '../src/errors.ts';
 import { migrate, missingFrom } from '../src/postgres/migrate.ts';
@@ -16,31 +17,44 @@ function readOptions(args: string[]): { grants: Grants; isDryRun: boolean } {
 }
 
 /** @throws StartError when the database is away */
-const reachable = <T>(work: Promise<T>): Promise<T> =>
+const reachable = <T>(work: Promise<T>, name: string): Promise<T> =>
   work.catch((error) => {
     if (!isOutage(error)) throw error;
-    throw new StartError(`The database cannot be migrated: ${causeOf(error.cause)}.`);
+    const which = name === HOME ? 'The database' : `The database "${name}"`;
+    throw new StartError(`${which} cannot be migrated: ${causeOf(error.cause)}.`);
   });
 
-async function say(url: string): Promise<void> {
-  const { migrations, functions } = await reachable(missingFrom(url));
-  for (const name of migrations) process.stdout.write(safe(`Would migrate: ${name}\n`));
-  for (const name of functions) process.stdout.write(safe(`Would make the function: ${name}\n`));
-  if (migrations.length + functions.length === 0) process.stdout.write('The database is up to date.\n');
+const UP_TO_DATE = 'The database is up to date.';
+
+/** What a migration would do. */
+async function plan(url: string): Promise<string[]> {
+  const { migrations, functions } = await missingFrom(url);
+  const lines = [
+    ...migrations.map((name) => `Would migrate: ${name}`),
+    ...functions.map((name) => `Would make the function: ${name}`),
+  ];
+  return lines.length > 0 ? lines : [UP_TO_DATE];
 }
 
-/** `dibs migrate` */
-export async function migrateCommand({ databaseUrl }: Config, args: string[]): Promise<void> {
+async function run(url: string, grants: Grants): Promise<string[]> {
+  const names = await migrate(url, grants);
+  return [
+    names.length > 0 ? `Migrated: ${names.join(', ')}` : UP_TO_DATE,
+    ...grants.serve.map((role) => `${role} may serve.`),
+    ...grants.produce.map((role) => `${role} may call dibs.enqueue.`),
+  ];
+}
+
+/** `dibs migrate`: all databases, each in a transaction of its own. */
+export async function migrateCommand({ databaseUrl, otherDatabases }: Config, args: string[]): Promise<void> {
   const { grants, isDryRun } = readOptions(args);
   if (databaseUrl === undefined)
     throw new ConfigError(
       'DATABASE_URL must name the database to migrate; `dibs serve` migrates the embedded one',
     );
-  if (isDryRun) return say(databaseUrl);
-  const names = await reachable(migrate(databaseUrl, grants));
-  process.stdout.write(
-    names.length > 0 ? `Migrated: ${names.join(', ')}\n` : 'The database is up to date.\n',
-  );
-  for (const role of grants.serve) process.stdout.write(safe(`${role} may serve.\n`));
-  for (const role of grants.produce) process.stdout.write(safe(`${role} may call dibs.enqueue.\n`));
+  for (const { name, url } of [{ name: HOME, url: databaseUrl }, ...otherDatabases]) {
+    const lines = await reachable(isDryRun ? plan(url) : run(url, grants), name);
+    const from = otherDatabases.length > 0 ? `${name}: ` : '';
+    for (const line of lines) process.stdout.write(safe(`${from}${line}\n`));
+  }
 }

@@ -41,17 +41,18 @@ export interface Registry {
 }
 
 /**
- * What home knows of its databases. `given`: the names of those that this replica has besides home.
+ * What home knows of its databases. `given`: the names of those that this replica has besides home. Left out: it does
+ * not matter.
  * @throws StartError for a home that belongs to another Dibs, and where this replica lacks a database
  */
-export async function readRegistry(home: Database, given: string[]): Promise<Registry> {
+export async function readRegistry(home: Database, given?: string[]): Promise<Registry> {
   const { id, name } = await identityOf(home);
   if (name !== null && name !== HOME)
     throw new StartError(
       `DATABASE_URL leads to the database "${name}" of a Dibs with several. Give the URL of its home.`,
     );
   const known = new Map((await home.query(statements.known)).map((row) => [row.name, row.id]));
-  const missing = [...known.keys()].filter((name) => name !== HOME && !given.includes(name));
+  const missing = [...known.keys()].filter((name) => given && name !== HOME && !given.includes(name));
   if (missing.length > 0)
     throw new StartError(
       `This Dibs has the database "${missing[0]}", and ${variableOf(missing[0] as string)} is not set. Every replica needs it.`,

@@ -54,6 +54,13 @@ export async function transactionsOf(url: string): Promise<number> {
   return Number(row?.n);
 }
 
+const beside = new Map<string, string[]>();
+
+/** Has a database dropped together with another one. */
+export function dropWith(database: string, other: string): void {
+  beside.set(database, [...(beside.get(database) ?? []), other]);
+}
+
 async function create(template: string) {
   const serverUrl = inject('postgresUrl');
   const name = `dibs_test_${randomBytes(6).toString('hex')}`;
@@ -61,7 +68,8 @@ async function create(template: string) {
   return {
     url: urlOf(serverUrl, name),
     async drop() {
-      await onServer(serverUrl, `drop database if exists ${name} with (force)`);
+      for (const each of [name, ...(beside.get(name) ?? [])])
+        await onServer(serverUrl, `drop database if exists ${each} with (force)`);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { othersOf } from './severalDatabases.ts';
 
 /** A replica in a process of its own, as built in dist/. */
 export interface Replica {
@@ -22,8 +23,10 @@ export async function startReplica(
   [command, ...args]: [string, ...string[]] = [process.execPath],
 ): Promise<Replica> {
   const { DATABASE_URL: _, ...inherited } = process.env;
+  const others = env.DATABASE_URL === undefined ? {} : await othersOf(env.DATABASE_URL);
+  const urls = Object.entries(others).map(([name, url]) => [`DATABASE_URL_${name.toUpperCase()}`, url]);
   const child = spawn(command, [...args, `${folder}/dist/main.js`, 'serve'], {
-    env: { ...inherited, PORT: '0', LOG_LEVEL: 'info', ...env },
+    env: { ...inherited, ...Object.fromEntries(urls), PORT: '0', LOG_LEVEL: 'info', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: string[] = [];

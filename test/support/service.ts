@@ -17,6 +17,7 @@ import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { asRole, createDatabase, SERVING_ROLE } from './database.ts';
 import { checkAnswer } from './openapi.ts';
+import { othersOf } from './severalDatabases.ts';
 import { until } from './until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -76,7 +77,8 @@ export async function startService(
   const acts: Json[] = [];
   const servingUrl = options.asOwner ? databaseUrl : asRole(databaseUrl, SERVING_ROLE);
   const db = openDatabase(servingUrl, 10);
-  const others = Object.entries(options.others ?? {}).map(([name, url]) => ({
+  const given = options.others ?? (await othersOf(databaseUrl));
+  const others = Object.entries(given).map(([name, url]) => ({
     name,
     db: openDatabase(asRole(url, SERVING_ROLE), 10),
     listenUrl: asRole(url, SERVING_ROLE),
@@ -87,9 +89,7 @@ export async function startService(
   const engine = await startEngine({
     db,
     others:
-      others.length > 0
-        ? { list: others, registry: await readRegistry(db, Object.keys(options.others ?? {})) }
-        : undefined,
+      others.length > 0 ? { list: others, registry: await readRegistry(db, Object.keys(given)) } : undefined,
     memory,
     metricsQueues: options.metricsQueues,
     newQueuesPerSecond: options.newQueuesPerSecond,
