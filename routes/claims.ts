@@ -108,7 +108,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       ...operation({
         operationId: 'nackJob',
         tags: ['Consuming'],
-        summary: 'Fail an attempt: the job is tried again after a backoff, or is dead',
+        summary: 'Fail an attempt: the job is retried after its backoff, or is dead',
         description:
           '`dead` when its attempts are used up or `retry` is false. The jobs in `enqueue` are inserted in the same ' +
           'transaction if this makes the job dead, and only then.',
@@ -145,7 +145,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
       ...operation({
         operationId: 'releaseJob',
         tags: ['Consuming'],
-        summary: 'Give a job back unworked',
+        summary: 'Release a job: no attempt is charged',
         description: 'The attempt is not charged.',
         answers: { 200: answerLike(Job, { attempt: 0, deliveries: 1 }, 'The job.') },
         refusals: ['job_not_found', 'lease_lost'],
@@ -168,8 +168,8 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         tags: ['Consuming'],
         summary: 'Extend a lease',
         description:
-          'Counts also after the lease ran out, while it was not taken back. After an outage, leases are left alone for ' +
-          '`RESCUE_GRACE_SECONDS`, so that workers can extend them. Too late (409) once it was taken back.',
+          'Counts also after the lease ran out, until it is rescued. After an outage, leases are left alone for ' +
+          '`RESCUE_GRACE_SECONDS`, so that workers can extend them. After that it is too late (409).',
         answers: { 200: answer(ref(Extended), 'The lease.') },
         refusals: ['job_not_found', 'lease_lost'],
       }),

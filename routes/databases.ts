@@ -34,7 +34,7 @@ export function databaseRoutes(app: App): void {
         operationId: 'configureDatabase',
         tags,
         summary: 'Open or close a database for new queues',
-        description: 'Its queues stay, and go on. The only database cannot be closed.',
+        description: 'Its queues stay, and keep working. The only database cannot be closed.',
         answers: { 200: answerLike(Database, { state: 'closed' }, 'The database.') },
         refusals: ['database_not_found'],
       }),

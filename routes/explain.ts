@@ -97,7 +97,9 @@ export function explainRoutes(app: App): void {
         description:
           'Workers by the `worker` of their claims, with their leases. A worker without a lease is not seen. Up to 1,000 ' +
           'workers, those with most leases first, of the 20,000 leases that end last.',
-        answers: { 200: answer(ref(Workers), 'Those who have leases of queues that this caller may see.') },
+        answers: {
+          200: answer(ref(Workers), 'The workers that have leases in queues that this caller may see.'),
+        },
       }),
     },
     handler: (request) => request.verbs.listWorkers(request.query),

@@ -77,11 +77,8 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         tags: ['Jobs'],
         summary: 'List jobs, newest first',
         description:
-          'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor goes ' +
-          'with the filters that it was made with. A page holds about 16 MiB at most, and may be shorter than `limit`: ' +
-          'the last one has no `next_cursor`. With `payload_contains`, `fairness_key`, `worker`, `error_contains` or a time, which need a `queue` (but for `payload_contains`, `state=leased` does as well), and with ' +
-          '`state` beside `group` or `unique_key` or as `ready`, a request searches for a bounded time: a page may even be empty, and its ' +
-          '`next_cursor` goes on with the search. In one queue, `looked_at` and `looked_to` tell how far it looked.',
+          'Keyset pages: jobs that come or go meanwhile make no other job appear twice or be skipped. A cursor is valid only with the filters that it was made for. A page holds about 16 MiB at most, and may be shorter than `limit`: ' +
+          'the last one has no `next_cursor`. Some filters need a `queue`: `payload_contains`, `fairness_key`, `worker`, `error_contains` and the times. All of these but `payload_contains` also work with `state=leased` instead. With one of them, with `state=ready`, or with `state` together with `group` or `unique_key`, a request searches for a bounded time: a page may be short or empty, and its `next_cursor` continues the search. In one queue, `looked_at` and `looked_to` tell how far it looked.',
         answers: { 200: answer(ref(JobPage), 'A page of jobs.') },
         refusals: ['overloaded'],
       }),
@@ -147,9 +144,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         tags: ['Jobs'],
         summary: 'Get a job, or wait until it is finished',
         description:
-          'With `wait_seconds` the answer comes as soon as the job is completed, cancelled or dead, and else then, with ' +
-          'the job as it stands. So a job can be awaited in a queue that keeps none, too: it is kept, with its result, ' +
-          'until somewhat after that time.',
+          'With `wait_seconds` the answer comes as soon as the job is completed, cancelled or dead, and at the latest after that time, with the job as it is then. This also works in a queue without a retention: a job that somebody waits for is kept with its result until shortly after its end.',
         answers: {
           200: answerLike(
             Job,
@@ -184,8 +179,7 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
         tags: ['Jobs'],
         summary: 'Cancel a job',
         description:
-          'A job that waits is cancelled at once. One that is leased goes on until its worker settles it: the worker is told ' +
-          'at its next `extend`.',
+          'A waiting job is cancelled at once. A leased one stays leased until its worker settles it: the worker is told at its next `extend`.',
         answers: {
           200: answerLike(
             Job,

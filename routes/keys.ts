@@ -22,7 +22,7 @@ const locksOut = () =>
       in: 'body',
       path: '/scopes',
       message:
-        'must have admin, for all queues: this is the first key, every request needs one from then on, and no other could make more',
+        'must include admin, and queues must be all: this is the first key. From then on every request needs a key, and only such a key can create others',
     },
   ]);
 
@@ -88,7 +88,7 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         tags,
         summary: 'Revoke an access key',
         description: 'Every replica refuses it within a second. It stays in the list for 7 days.',
-        answers: { 204: { type: 'null', description: 'It is revoked.' } },
+        answers: { 204: { type: 'null', description: 'Revoked.' } },
         refusals: ['key_not_found'],
       }),
     },
@@ -110,7 +110,7 @@ export function keyRoutes(app: App, access: Pick<Access, 'awaitsFirstKey'>): voi
         tags,
         summary: 'Give an access key a new secret',
         description:
-          'Name, scopes and queues stay. The old key goes on for `overlap_seconds`; a key from before an earlier rotation ends now.',
+          'Name, scopes and queues stay. The old key stays valid for `overlap_seconds`. A key from before an earlier rotation is refused from now on.',
         answers: {
           200: answerLike(
             MadeKey,

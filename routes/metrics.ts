@@ -28,7 +28,7 @@ export function metricsRoute(
         tags: ['Health'],
         summary: 'Metrics for Prometheus',
         description:
-          'In the format of OpenMetrics to whoever accepts it, else in that of Prometheus. A caller with queue patterns ' +
+          'In the OpenMetrics format if the client accepts it, else in the Prometheus format. A caller with queue patterns ' +
           'gets the metrics of its queues only. docs/metrics.md explains each.',
         answers: {
           200: {

@@ -39,8 +39,8 @@ export function operationRoutes(app: App): void {
         tags,
         summary: 'Cancel, retry, delete or move any number of jobs',
         description:
-          'In the background, in small portions, with rests while claims are served. It counts first, and touches no job that came, ' +
-          'or came back, after the call. A replica that dies loses nothing: another one goes on. A job that is moved gets ' +
+          'In the background, in small batches, with pauses while claims are served. It counts first, and touches no job that came, ' +
+          'or came back, after the call. A replica that dies loses nothing: another one continues. A job that is moved gets ' +
           'another id: only its last six characters change, and they are the same for all jobs of a queue.',
         answers: {
           202: answerLike(Operation, { counted: false, matched: 0, done: 0, skipped: 0 }, 'It is running.'),

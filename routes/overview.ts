@@ -34,8 +34,7 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
         tags: ['Queues'],
         summary: 'All queues at a glance, those with trouble first',
         description:
-          'With the numbers of the metrics, so it costs the same for any number of jobs. A duty counts while somebody looks, for a ' +
-          'fiftieth of the time. The first look after five minutes without one finds old numbers, or none.',
+          'It uses the numbers of the metrics, so it costs the same for any number of jobs. Dibs counts only while somebody asks, in a fiftieth of the time. The first request after five minutes without one may get old numbers, or none.',
         answers: { 200: answer(ref(Overview), 'The queues that this caller may see.') },
       }),
     },
@@ -69,7 +68,7 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
               minimum: 1,
               maximum: DAY_MINUTES,
               default: HOUR_MINUTES,
-              description: 'How far to look back. With more than 120, the points are farther apart.',
+              description: 'How many minutes back. With more than 120, the points are farther apart.',
             }),
           ),
         },
@@ -80,8 +79,7 @@ export function overviewRoute(app: App, traceUrl: string | undefined): void {
         tags: ['Queues'],
         summary: 'The last minutes of the busiest queues',
         description:
-          'One replica notes the numbers of the busiest 100 queues once a minute, and keeps them for a day: for charts of the time ' +
-          'before somebody looked. For more, collect the metrics.',
+          'Dibs stores the numbers of the busiest 100 queues once a minute, for a day: for charts of the time before the page was opened. For longer times, collect the metrics.',
         answers: { 200: answer(ref(Samples), 'The queues that this caller may see.') },
       }),
     },

@@ -134,7 +134,7 @@ export function queueRoutes(app: App): void {
         summary: 'Delete a queue',
         description:
           'With its configuration. Refused while it has jobs, unless `force` says that they go, too.',
-        answers: { 204: { type: 'null', description: 'It is gone.' } },
+        answers: { 204: { type: 'null', description: 'Deleted.' } },
         refusals: ['queue_not_found', 'queue_not_empty'],
       }),
     },
@@ -156,7 +156,7 @@ export function queueRoutes(app: App): void {
           tags,
           summary: paused ? 'Pause a queue' : 'Resume a queue',
           description: paused
-            ? 'The queue still accepts jobs, and leases go on. Creates the queue when there is none.'
+            ? 'The queue still accepts jobs, and leased jobs are not affected. Creates the queue when there is none.'
             : 'Claims that wait for the queue are served at once.',
           answers: {
             200: answerLike(

@@ -85,8 +85,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         summary: 'Create a schedule, or replace it whole',
         description:
           'Over all replicas, each tick enqueues one job. Ticks missed while no replica ran are made up for by one job. ' +
-          'By daylight saving time, a fixed time that is skipped ticks when the gap is over, and one that comes twice ' +
-          'ticks once; what ticks every so many minutes or hours goes on through both hours.',
+          'When clocks change, a fixed time that is skipped ticks after the gap, and one that comes twice ticks once. What ticks every n minutes or hours continues through both.',
         answers: { 200: answer(ref(Schedule), 'The schedule.') },
       }),
     },
@@ -109,7 +108,7 @@ export function scheduleRoutes(app: App, maxPayloadBytes: number): void {
         tags,
         summary: 'Delete a schedule',
         description: 'The jobs that it enqueued stay.',
-        answers: { 204: { type: 'null', description: 'It is gone.' } },
+        answers: { 204: { type: 'null', description: 'Deleted.' } },
         refusals: ['schedule_not_found'],
       }),
     },

@@ -16,7 +16,7 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
       tags: ['Health'],
       summary: 'Is the process alive?',
       description: 'For liveness probes. It stays 200 while the database is away: a restart would not help.',
-      answers: { 200: answer(ref(Health), 'It does, whatever the database does.') },
+      answers: { 200: answer(ref(Health), 'The process is alive, whatever the state of the database.') },
     }),
     handler: async () => ({ status: 'ok' }) as const,
   });
@@ -30,7 +30,7 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
       tags: ['Health'],
       summary: 'Does the database answer, and is it migrated?',
       description: 'For readiness probes: whether an enqueue would work now. The 503 says why it would not.',
-      answers: { 200: answer(ref(Health), 'It does, and is.') },
+      answers: { 200: answer(ref(Health), 'An enqueue would work now.') },
       refusals: ['unavailable'],
     }),
     handler: async () => {

@@ -89,7 +89,7 @@ export const scheduleNotFound = (name: string) =>
   new Refusal('schedule_not_found', `There is no schedule ${JSON.stringify(name)}.`);
 
 /** Says the same whatever is wrong with the credential: a stranger learns nothing. */
-export const unauthorized = () => new Refusal('unauthorized', 'This needs a valid access key');
+export const unauthorized = () => new Refusal('unauthorized', 'A valid access key is required');
 
 export const keyNotFound = (id: string) =>
   new Refusal('key_not_found', `There is no access key ${JSON.stringify(id)}.`);
@@ -101,12 +101,15 @@ export const keyNameTaken = (name: string) =>
   );
 
 export const tooManyKeys = (most: number) =>
-  new Refusal('too_many_keys', `There are ${most} access keys, and there can be no more. Revoke some first.`);
+  new Refusal(
+    'too_many_keys',
+    `There are already ${most} access keys, the most that are allowed. Revoke some first.`,
+  );
 
 export const operationNotFound = (id: string) =>
   new Refusal(
     'operation_not_found',
-    `There is no operation ${JSON.stringify(id)}. It never existed, or it ended long ago.`,
+    `There is no operation ${JSON.stringify(id)}. It never existed, or it ended and is no longer kept.`,
   );
 
 export const databaseNotFound = (name: string) =>
@@ -116,19 +119,19 @@ export const databaseNotFound = (name: string) =>
 export const tooManyOperations = (most: number, isOwn: boolean) =>
   new Refusal(
     'too_many_operations',
-    `${most} operations${isOwn ? ' of yours' : ''} are running. Wait until one of them ends, or stop it.`,
+    `${most} operations${isOwn ? ' of yours' : ''} are running. Wait until one of them ends, or stop one.`,
   );
 
 export const tooManyQueues = () =>
   new Refusal(
     'too_many_queues',
-    'There can be no more queues: all 16,777,215 numbers are in use. Delete queues that nobody needs. Each number can be used again after 31 days.',
+    'There can be no more queues: all 16,777,215 queue numbers are in use. Delete queues that are not needed. The number of a deleted queue can be used again after 31 days.',
   );
 
 export const leaseLost = (id: string) =>
   new Refusal(
     'lease_lost',
-    `This lease of job ${id} is over: the job was given or taken back, or another worker holds it. Drop the work.`,
+    `This lease of job ${id} is over: the job was released or rescued, and another worker may have it. Stop working on it.`,
   );
 
 export const jobLeased = (id: string) =>
@@ -173,11 +176,11 @@ export const unavailable = (
   cause?: unknown,
 ) => new Refusal('unavailable', detail, undefined, outcome, cause);
 
-/** An open transaction holds what the request needs. The request has done nothing. */
+/** Another transaction has locked what the request needs. The request has done nothing. */
 export class HeldUp extends Refusal {
   constructor(cause: unknown) {
     const detail =
-      'An open transaction holds the unique key, the job or the queue for too long. Nothing was done. Try again later.';
+      'Another transaction has locked the unique key, the job or the queue for too long. Nothing was done. Try again later.';
     super('unavailable', detail, undefined, 'not_done', cause);
   }
 }
@@ -189,7 +192,7 @@ export const withUnknownOutcome = (error: unknown): unknown =>
     : error;
 
 /** This replica holds as much as its memory should. The request was refused before it began. */
-export const overloaded = (why = 'This replica holds as many requests as its memory allows.') =>
+export const overloaded = (why = 'This replica has as many requests as its memory allows.') =>
   new Refusal('overloaded', `${why} Nothing was done. Try again later.`, undefined, 'not_done');
 
 /** The database, or this replica, cannot serve now. */

@@ -20,7 +20,8 @@ interface Gathering {
   sharers: { askers: Askers }[];
 }
 
-const tooLate = () => unavailable('Too many requests look at jobs and queues. Try again later.');
+const tooLate = () =>
+  unavailable('Too many requests read jobs and queues at the same time. Try again later.');
 
 /**
  * Equal looks that wait for a place are one look. Nobody joins a look that has begun. So each caller sees all that was

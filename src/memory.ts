@@ -85,7 +85,7 @@ export class Hold {
   take(bytes: number, share: Share = 'large'): void {
     if (bytes > this.#free(share)) throw overloaded();
     if (bytes > this.#room(share))
-      throw overloaded("Requests of this caller hold as much of this replica's memory as one caller may.");
+      throw overloaded("Requests of this caller use as much of this replica's memory as one caller may.");
     this.add(bytes, share);
   }
 

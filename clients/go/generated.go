@@ -10,7 +10,7 @@ import (
 
 // AccessKey: An access key, without the key itself.
 type AccessKey struct {
-	// Opaque. It stands in the key, too.
+	// Opaque. The key contains it, too.
 	ID string `json:"id"`
 	// Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name.
 	Name string `json:"name"`
@@ -26,7 +26,7 @@ type AccessKey struct {
 	RevokedAt *string `json:"revoked_at"`
 	// The minute of its last use; null: it was not used yet.
 	LastUsedAt *string `json:"last_used_at"`
-	// Until then the key of before the last rotation goes on.
+	// Until when the key from before the last rotation stays valid.
 	OldKeyExpiresAt *string `json:"old_key_expires_at"`
 }
 
@@ -34,7 +34,7 @@ type AccessKey struct {
 type AckItem struct {
 	// The id of the job.
 	ID string `json:"id"`
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last.
 	Result json.RawMessage `json:"result,omitempty"`
@@ -44,7 +44,7 @@ type AckItem struct {
 
 // AckRequest: The job is done.
 type AckRequest struct {
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last.
 	Result json.RawMessage `json:"result,omitempty"`
@@ -52,7 +52,7 @@ type AckRequest struct {
 	Enqueue []JobSpec `json:"enqueue,omitempty"`
 }
 
-// Acked: What became of an ack.
+// Acked: The result of an ack.
 type Acked struct {
 	// The id of the job.
 	ID string `json:"id"`
@@ -125,7 +125,7 @@ type ClaimRequest struct {
 	WaitSeconds *float64 `json:"wait_seconds,omitempty"`
 	// The name of the worker, shown with the job.
 	Worker *string `json:"worker,omitempty"`
-	// A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place.
+	// A name for this claim, new for each one. A repeat with the same name gets the same leases while any of them lasts, so a lost answer loses no job. While the first request still waits, a repeat replaces it.
 	ClaimID *string `json:"claim_id,omitempty"`
 	PayloadFormat *PayloadFormat `json:"payload_format,omitempty"`
 }
@@ -168,7 +168,7 @@ type Explanation struct {
 	State JobState `json:"state"`
 	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
 	Code string `json:"code"`
-	// The reason in words, for people.
+	// The reason in words.
 	Detail string `json:"detail"`
 	// How many jobs go before it, in its queue or in its group. Counted up to 10,000, and of up to 1,000 other fairness keys; `detail` says so.
 	Ahead *int64 `json:"ahead,omitempty"`
@@ -176,7 +176,7 @@ type Explanation struct {
 	Until *string `json:"until,omitempty"`
 	// The job that is the head of its group.
 	BlockingJobID *string `json:"blocking_job_id,omitempty"`
-	// Who has it, as the claim named it.
+	// The `worker` of the claim that leased it.
 	Worker *string `json:"worker,omitempty"`
 	// The error of its last failure.
 	LastError *string `json:"last_error,omitempty"`
@@ -186,7 +186,7 @@ type Explanation struct {
 type ExtendItem struct {
 	// The id of the job.
 	ID string `json:"id"`
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// The lease runs this long from now.
 	LeaseSeconds float64 `json:"lease_seconds"`
@@ -196,7 +196,7 @@ type ExtendItem struct {
 
 // ExtendRequest: The work takes longer.
 type ExtendRequest struct {
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// The lease runs this long from now.
 	LeaseSeconds float64 `json:"lease_seconds"`
@@ -204,14 +204,14 @@ type ExtendRequest struct {
 	Progress json.RawMessage `json:"progress,omitempty"`
 }
 
-// Extended: What became of an extend.
+// Extended: The result of an extend.
 type Extended struct {
 	// The id of the job.
 	ID string `json:"id"`
 	State JobState `json:"state"`
 	// When the lease runs out now.
 	LeaseExpiresAt string `json:"lease_expires_at"`
-	// Somebody wants the job stopped.
+	// Somebody has cancelled the job. The worker should stop.
 	CancelRequested bool `json:"cancel_requested"`
 }
 
@@ -225,7 +225,7 @@ type FieldProblem struct {
 	Message string `json:"message"`
 }
 
-// Health: All is well.
+// Health: Alive or ready.
 type Health struct {
 	// Always `ok`: what is not well is a problem document.
 	Status string `json:"status"`
@@ -253,7 +253,7 @@ type HistoryEvent struct {
 	RunAt *string `json:"run_at,omitempty"`
 }
 
-// Job: A job and where it stands.
+// Job: A job and its state.
 type Job struct {
 	// Opaque; ids of later jobs sort higher.
 	ID string `json:"id"`
@@ -264,9 +264,9 @@ type Job struct {
 	Priority int64 `json:"priority"`
 	// How many attempts are charged: claims, less releases.
 	Attempt int64 `json:"attempt"`
-	// How many attempts there are, before it is dead.
+	// How many attempts it has before it is dead.
 	MaxAttempts int64 `json:"max_attempts"`
-	// Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.
+	// How many leases the job has had. It only grows, and so serves as a fencing token in the writes of a worker.
 	Deliveries int64 `json:"deliveries"`
 	// Its jobs go one at a time, in order of arrival.
 	Group *string `json:"group"`
@@ -280,7 +280,7 @@ type Job struct {
 	CreatedAt string `json:"created_at"`
 	// When the lease runs out, unless it is settled or extended before.
 	LeaseExpiresAt *string `json:"lease_expires_at"`
-	// Who holds it, or completed it, as the claim named it.
+	// Who has it, or completed it: the `worker` of the claim.
 	Worker *string `json:"worker"`
 	// The error of its last failure; 16 KiB at most.
 	LastError *string `json:"last_error"`
@@ -371,17 +371,17 @@ type JobPage struct {
 
 // JobRates: What happens to jobs in a second, on average over the last minute, over all replicas.
 type JobRates struct {
-	// Jobs put into the queue.
+	// Jobs enqueued.
 	Enqueued float64 `json:"enqueued"`
 	// Enqueues that were answered with the job that had their `unique_key`.
 	Deduplicated float64 `json:"deduplicated"`
 	// Leases given.
 	Claimed float64 `json:"claimed"`
-	// Jobs done.
+	// Jobs completed.
 	Acked float64 `json:"acked"`
 	// Attempts that a worker said had failed.
 	Nacked float64 `json:"nacked"`
-	// Leases given back unworked.
+	// Leases that were released.
 	Released float64 `json:"released"`
 	// Leases that ran out.
 	Rescued float64 `json:"rescued"`
@@ -406,13 +406,13 @@ type JobSpec struct {
 	// How many attempts it has. Default: the queue's.
 	MaxAttempts *int64 `json:"max_attempts,omitempty"`
 	Backoff *Backoff `json:"backoff,omitempty"`
-	// Its tenant or the like: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none.
+	// Its tenant or the like: within one priority, the keys of a queue take turns; jobs without one count as one key more. Default: none.
 	FairnessKey *string `json:"fairness_key,omitempty"`
-	// At most one unfinished job in the queue has this key. While one has, that one is answered, with `deduplicated`, and nothing is enqueued.
+	// At most one unfinished job in the queue has this key. While a job has it, an enqueue is answered with that job and `deduplicated`, and adds nothing.
 	UniqueKey *string `json:"unique_key,omitempty"`
 	// How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.
 	UniqueForSeconds *float64 `json:"unique_for_seconds,omitempty"`
-	// Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one before it is completed, dead or cancelled. Default: none.
+	// Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none.
 	Group *string `json:"group,omitempty"`
 	// How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever.
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
@@ -441,7 +441,7 @@ type KeyRotation struct {
 	OverlapSeconds *float64 `json:"overlap_seconds,omitempty"`
 }
 
-// LeasedJob: A job, leased to the claimant.
+// LeasedJob: A job with its lease.
 type LeasedJob struct {
 	// Opaque; ids of later jobs sort higher.
 	ID string `json:"id"`
@@ -452,9 +452,9 @@ type LeasedJob struct {
 	Priority int64 `json:"priority"`
 	// How many attempts are charged: claims, less releases.
 	Attempt int64 `json:"attempt"`
-	// How many attempts there are, before it is dead.
+	// How many attempts it has before it is dead.
 	MaxAttempts int64 `json:"max_attempts"`
-	// Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.
+	// How many leases the job has had. It only grows, and so serves as a fencing token in the writes of a worker.
 	Deliveries int64 `json:"deliveries"`
 	// Its jobs go one at a time, in order of arrival.
 	Group *string `json:"group"`
@@ -468,7 +468,7 @@ type LeasedJob struct {
 	CreatedAt string `json:"created_at"`
 	// When the lease runs out, unless settled or extended before.
 	LeaseExpiresAt string `json:"lease_expires_at"`
-	// Who holds it, or completed it, as the claim named it.
+	// Who has it, or completed it: the `worker` of the claim.
 	Worker *string `json:"worker"`
 	// The error of its last failure; 16 KiB at most.
 	LastError *string `json:"last_error"`
@@ -482,7 +482,7 @@ type LeasedJob struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	// The JSON text of the payload, in place of `payload`: with `payload_format` `text`.
 	PayloadText *string `json:"payload_text,omitempty"`
-	// Proves this lease, in whatever settles or extends it.
+	// Proves this lease: acks, nacks, releases and extends need it.
 	LeaseToken string `json:"lease_token"`
 	// How long the claim gave the lease for. A repeat with the same `claim_id` is told the same, whatever it asks for, though some of that time is over. A worker needs no clock of its own.
 	LeaseSeconds float64 `json:"lease_seconds"`
@@ -496,7 +496,7 @@ type LeasedJobList struct {
 
 // MadeKey: An access key that was just made, with the key itself.
 type MadeKey struct {
-	// Opaque. It stands in the key, too.
+	// Opaque. The key contains it, too.
 	ID string `json:"id"`
 	// Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name.
 	Name string `json:"name"`
@@ -512,7 +512,7 @@ type MadeKey struct {
 	RevokedAt *string `json:"revoked_at"`
 	// The minute of its last use; null: it was not used yet.
 	LastUsedAt *string `json:"last_used_at"`
-	// Until then the key of before the last rotation goes on.
+	// Until when the key from before the last rotation stays valid.
 	OldKeyExpiresAt *string `json:"old_key_expires_at"`
 	// The key. It is shown this once: Dibs keeps only its hash.
 	Key string `json:"key"`
@@ -525,7 +525,7 @@ type MetricsText = string
 type NackItem struct {
 	// The id of the job.
 	ID string `json:"id"`
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// What went wrong; its first 16 KiB are kept as `last_error`.
 	Error *string `json:"error,omitempty"`
@@ -533,13 +533,13 @@ type NackItem struct {
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
 	// false: the job is dead at once, whatever attempts are left. Default: true.
 	Retry *bool `json:"retry,omitempty"`
-	// Jobs that make up for this one, inserted if and only if this nack makes it dead.
+	// Jobs that compensate for this one, inserted if and only if this nack makes it dead.
 	Enqueue []JobSpec `json:"enqueue,omitempty"`
 }
 
 // NackRequest: The job failed.
 type NackRequest struct {
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// What went wrong; its first 16 KiB are kept as `last_error`.
 	Error *string `json:"error,omitempty"`
@@ -547,7 +547,7 @@ type NackRequest struct {
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
 	// false: the job is dead at once, whatever attempts are left. Default: true.
 	Retry *bool `json:"retry,omitempty"`
-	// Jobs that make up for this one, inserted if and only if this nack makes it dead.
+	// Jobs that compensate for this one, inserted if and only if this nack makes it dead.
 	Enqueue []JobSpec `json:"enqueue,omitempty"`
 }
 
@@ -585,7 +585,7 @@ type Operation struct {
 	Matched int64 `json:"matched"`
 	// How many of them are done so far.
 	Done int64 `json:"done"`
-	// To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done.
+	// How many were skipped, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done.
 	Skipped int64 `json:"skipped"`
 	// Why it failed.
 	Error *string `json:"error"`
@@ -645,7 +645,7 @@ type Overview struct {
 type OverviewCaller struct {
 	// The name of the access key or token.
 	Name string `json:"name"`
-	// False where nobody needs a key.
+	// False where no key is needed.
 	NeedsKey bool `json:"needs_key"`
 	// Its scopes. With `admin` it has all of them.
 	Scopes []string `json:"scopes"`
@@ -670,7 +670,7 @@ type Problem struct {
 	Code string `json:"code"`
 	// With `invalid_request`: each field that is wrong.
 	Errors []FieldProblem `json:"errors,omitempty"`
-	// With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or look.
+	// With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or check first.
 	Outcome *string `json:"outcome,omitempty"`
 }
 
@@ -698,7 +698,7 @@ type Queue struct {
 type QueueConfig struct {
 	// The lease (visibility timeout) of a claim that names none. Default: 30.
 	LeaseSeconds *float64 `json:"lease_seconds,omitempty"`
-	// The attempts of a job that names no number. Default: 5.
+	// The max_attempts of a job that names none. Default: 5.
 	MaxAttempts *int64 `json:"max_attempts,omitempty"`
 	Backoff *Backoff `json:"backoff,omitempty"`
 	// How long completed and cancelled jobs stay visible. Default: 0, not at all.
@@ -715,7 +715,7 @@ type QueueConfig struct {
 	Database *DatabaseName `json:"database,omitempty"`
 }
 
-// QueueCounts: Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old.
+// QueueCounts: Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first request, they may be those of the metrics, up to a minute old.
 type QueueCounts struct {
 	// Jobs that are scheduled.
 	Scheduled int64 `json:"scheduled"`
@@ -765,7 +765,7 @@ type QueueExplanation struct {
 	Queue QueueName `json:"queue"`
 	// What a claim would get. `ready`: a job. With every other code it gets nothing. `empty`: the queue has no unfinished job. `paused`: the queue is paused. `max_leased_reached`, `rate_limited`: a job is ready, and a limit of the queue keeps it back. `all_leased`: every unfinished job is with a worker. `all_delayed`: the next job is scheduled. `all_blocked`: every waiting job is behind another job of its group.
 	Code string `json:"code"`
-	// The reason in words, for people.
+	// The reason in words.
 	Detail string `json:"detail"`
 	// When the reason is over, as far as can be told.
 	Until *string `json:"until,omitempty"`
@@ -817,21 +817,21 @@ type QueueSamples struct {
 	Dead []float64 `json:"dead"`
 	// How long the longest waiting ready job had been ready.
 	OldestReadyAgeSeconds []float64 `json:"oldest_ready_age_seconds"`
-	// Jobs put in, in a second.
+	// Jobs enqueued, per second.
 	Enqueued []float64 `json:"enqueued"`
-	// Jobs done, in a second.
+	// Jobs completed, per second.
 	Acked []float64 `json:"acked"`
-	// Leases that ended in a failure, in a second.
+	// Attempts that failed, per second.
 	Failed []float64 `json:"failed"`
-	// Jobs that became dead, in a second.
+	// Jobs that became dead, per second.
 	BecameDead []float64 `json:"became_dead"`
 }
 
 // RateLimit: In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again.
 type RateLimit struct {
-	// So many jobs at most.
+	// How many jobs may be claimed.
 	Jobs int64 `json:"jobs"`
-	// In any window of this length.
+	// The length of the window.
 	PerSeconds float64 `json:"per_seconds"`
 }
 
@@ -847,7 +847,7 @@ type RedriveRequest struct {
 type ReleaseItem struct {
 	// The id of the job.
 	ID string `json:"id"`
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// How long from now the job becomes ready again. Default: 0.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
@@ -855,7 +855,7 @@ type ReleaseItem struct {
 
 // ReleaseRequest: The job is given back unworked.
 type ReleaseRequest struct {
-	// As the claim answered it.
+	// The `lease_token` from the claim.
 	LeaseToken string `json:"lease_token"`
 	// How long from now the job becomes ready again. Default: 0.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
@@ -873,13 +873,13 @@ type SampleSeries struct {
 	Dead []float64 `json:"dead"`
 	// How long the longest waiting ready job had been ready.
 	OldestReadyAgeSeconds []float64 `json:"oldest_ready_age_seconds"`
-	// Jobs put in, in a second.
+	// Jobs enqueued, per second.
 	Enqueued []float64 `json:"enqueued"`
-	// Jobs done, in a second.
+	// Jobs completed, per second.
 	Acked []float64 `json:"acked"`
-	// Leases that ended in a failure, in a second.
+	// Attempts that failed, per second.
 	Failed []float64 `json:"failed"`
-	// Jobs that became dead, in a second.
+	// Jobs that became dead, per second.
 	BecameDead []float64 `json:"became_dead"`
 }
 
@@ -906,7 +906,7 @@ type Schedule struct {
 	Job JobSpec `json:"job"`
 	// Its next tick; null while it is paused.
 	NextRunAt *string `json:"next_run_at"`
-	// Its last tick; null before the first. A trigger by hand is none.
+	// Its last tick; null before the first. A manual trigger does not count.
 	LastRunAt *string `json:"last_run_at"`
 	// Why its job was refused at its last tick, for example because the queue is full. Null when the tick was taken.
 	LastError *string `json:"last_error"`
@@ -931,7 +931,7 @@ type ScheduleSpec struct {
 	Cron string `json:"cron"`
 	// The time zone whose clocks it goes by, as the IANA database names it. Default: UTC.
 	Timezone *string `json:"timezone,omitempty"`
-	// It does not tick; what it misses is not made up for when it goes on. Default: false.
+	// It does not tick. Ticks that it misses are not made up for. Default: false.
 	Paused *bool `json:"paused,omitempty"`
 	Job JobSpec `json:"job"`
 	Name *ScheduleName `json:"name,omitempty"`
@@ -953,12 +953,12 @@ type SettleRequest struct {
 	Nacks []NackItem `json:"nacks,omitempty"`
 	// Jobs to give back unworked.
 	Releases []ReleaseItem `json:"releases,omitempty"`
-	// Leases to run on from now.
+	// Leases to extend.
 	Extends []ExtendItem `json:"extends,omitempty"`
 	Claim *ClaimRequest `json:"claim,omitempty"`
 }
 
-// SettleResult: What became of one item. The `code` of its `problem` is one with which the single call is refused.
+// SettleResult: The result of one item. The `code` of its `problem` is one with which the single call is refused.
 type SettleResult struct {
 	// The id of the job.
 	ID string `json:"id"`
@@ -969,7 +969,7 @@ type SettleResult struct {
 	RunAt *string `json:"run_at,omitempty"`
 	// With an extend: when the lease runs out now.
 	LeaseExpiresAt *string `json:"lease_expires_at,omitempty"`
-	// With an extend: somebody wants the job stopped.
+	// With an extend: somebody has cancelled the job. The worker should stop.
 	CancelRequested *bool `json:"cancel_requested,omitempty"`
 	// With an ack, and with a nack that had `enqueue`: the jobs inserted with it.
 	Enqueued []Job `json:"enqueued,omitempty"`
@@ -1111,7 +1111,7 @@ type ListJobsOptions struct {
 	Include *string
 	// By when they were enqueued.
 	Order *string
-	// How long a page is at most.
+	// The page size. A page may be shorter.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string
@@ -1293,7 +1293,7 @@ func (c *Client) AckJob(ctx context.Context, id string, body AckRequest) (*Acked
 	return &answer, nil
 }
 
-// NackJob: Fail an attempt: the job is tried again after a backoff, or is dead.
+// NackJob: Fail an attempt: the job is retried after its backoff, or is dead.
 func (c *Client) NackJob(ctx context.Context, id string, body NackRequest) (*Job, error) {
 	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/nack", body)
 	var answer Job
@@ -1303,7 +1303,7 @@ func (c *Client) NackJob(ctx context.Context, id string, body NackRequest) (*Job
 	return &answer, nil
 }
 
-// ReleaseJob: Give a job back unworked.
+// ReleaseJob: Release a job: no attempt is charged.
 func (c *Client) ReleaseJob(ctx context.Context, id string, body ReleaseRequest) (*Job, error) {
 	call := newCall("POST", "/jobs/" + url.PathEscape(id) + "/release", body)
 	var answer Job
@@ -1337,7 +1337,7 @@ func (c *Client) SettleJobs(ctx context.Context, body SettleRequest) (*SettleRes
 type ListQueuesOptions struct {
 	// Only those whose name contains this.
 	NameContains *string
-	// How long a page is at most.
+	// The page size. A page may be shorter.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string
@@ -1468,7 +1468,7 @@ type ListOperationsOptions struct {
 	Queue *QueueName
 	// Only those in this state.
 	State *string
-	// How long a page is at most.
+	// The page size. A page may be shorter.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string
@@ -1534,7 +1534,7 @@ func (c *Client) GetOverview(ctx context.Context, options *GetOverviewOptions) (
 // GetSamplesOptions: what GetSamples may be told.
 type GetSamplesOptions struct {
 	Queue *QueueName
-	// How far to look back. With more than 120, the points are farther apart.
+	// How many minutes back. With more than 120, the points are farther apart.
 	Minutes *int64
 }
 
@@ -1554,7 +1554,7 @@ func (c *Client) GetSamples(ctx context.Context, options *GetSamplesOptions) (*S
 
 // ListSchedulesOptions: what ListSchedules may be told.
 type ListSchedulesOptions struct {
-	// How long a page is at most.
+	// The page size. A page may be shorter.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string
@@ -1612,7 +1612,7 @@ func (c *Client) TriggerSchedule(ctx context.Context, name string) (*Job, error)
 
 // ListKeysOptions: what ListKeys may be told.
 type ListKeysOptions struct {
-	// How long a page is at most.
+	// The page size. A page may be shorter.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string
@@ -1669,7 +1669,7 @@ type ListAuditOptions struct {
 	CreatedAfter *string
 	// Only what was done before this time.
 	CreatedBefore *string
-	// How long a page is at most.
+	// The page size. A page may be shorter.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string

@@ -56,7 +56,7 @@ export const pageQuery = {
       minimum: 1,
       maximum: 1000,
       default: PAGE_LIMIT,
-      description: 'How long a page is at most.',
+      description: 'The page size. A page may be shorter.',
     }),
   ),
   cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the page before.' })),
@@ -128,7 +128,7 @@ export const Problem = Type.Object(
       oneOf(['not_done', 'unknown'], {
         description:
           'With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it ' +
-          'is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or look.',
+          'is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or check first.',
       }),
     ),
   },

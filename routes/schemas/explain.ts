@@ -28,7 +28,7 @@ export const Explanation = Type.Object(
     id: Type.String({ description: 'The id of the job.' }),
     state: ref(JobStateName),
     code,
-    detail: Type.String({ description: 'The reason in words, for people.' }),
+    detail: Type.String({ description: 'The reason in words.' }),
     ahead: Type.Optional(
       Type.Integer({
         description:
@@ -37,7 +37,7 @@ export const Explanation = Type.Object(
     ),
     until: Type.Optional(time('When the reason is over, as far as can be told.')),
     blocking_job_id: Type.Optional(Type.String({ description: 'The job that is the head of its group.' })),
-    worker: Type.Optional(Type.String({ description: 'Who has it, as the claim named it.' })),
+    worker: Type.Optional(Type.String({ description: 'The `worker` of the claim that leased it.' })),
     last_error: Type.Optional(Type.String({ description: 'The error of its last failure.' })),
   },
   {
@@ -75,7 +75,7 @@ export const QueueExplanation = Type.Object(
   {
     queue: ref(QueueName),
     code: queueCode,
-    detail: Type.String({ description: 'The reason in words, for people.' }),
+    detail: Type.String({ description: 'The reason in words.' }),
     until: Type.Optional(time('When the reason is over, as far as can be told.')),
     job_id: Type.Optional(
       Type.String({

@@ -8,7 +8,7 @@ export const Health = Type.Object(
       description: 'Always `ok`: what is not well is a problem document.',
     }),
   },
-  { $id: 'Health', description: 'All is well.', examples: [{ status: 'ok' }] },
+  { $id: 'Health', description: 'Alive or ready.', examples: [{ status: 'ok' }] },
 );
 
 export const Version = Type.Object(

@@ -95,16 +95,14 @@ export const JobSpec = Type.Object(
     fairness_key: Type.Optional(
       text(256, {
         description:
-          'Its tenant or the like: within one priority, the keys of a queue take turns; the jobs without one take theirs ' +
-          'as one key more. Default: none.',
+          'Its tenant or the like: within one priority, the keys of a queue take turns; jobs without one count as one key more. Default: none.',
         examples: ['tenant-17'],
       }),
     ),
     unique_key: Type.Optional(
       text(256, {
         description:
-          'At most one unfinished job in the queue has this key. While one has, that one is answered, with ' +
-          '`deduplicated`, and nothing is enqueued.',
+          'At most one unfinished job in the queue has this key. While a job has it, an enqueue is answered with that job and `deduplicated`, and adds nothing.',
       }),
     ),
     unique_for_seconds: Type.Optional(
@@ -115,8 +113,7 @@ export const JobSpec = Type.Object(
     group: Type.Optional(
       text(256, {
         description:
-          'Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one ' +
-          'before it is completed, dead or cancelled. Default: none.',
+          'Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none.',
         examples: ['customer-42'],
       }),
     ),
@@ -215,10 +212,10 @@ export const jobProperties = {
   headers: ref(JobHeaders),
   priority: Type.Integer({ description: 'Higher first, from -100 to 100.' }),
   attempt: Type.Integer({ description: 'How many attempts are charged: claims, less releases.' }),
-  max_attempts: Type.Integer({ description: 'How many attempts there are, before it is dead.' }),
+  max_attempts: Type.Integer({ description: 'How many attempts it has before it is dead.' }),
   deliveries: Type.Integer({
     description:
-      "Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes.",
+      'How many leases the job has had. It only grows, and so serves as a fencing token in the writes of a worker.',
   }),
   group: nullable<string>('string', {
     description: 'Its jobs go one at a time, in order of arrival.',
@@ -233,7 +230,7 @@ export const jobProperties = {
   created_at: time('When it was enqueued.'),
   lease_expires_at: nullableTime('When the lease runs out, unless it is settled or extended before.'),
   worker: nullable<string>('string', {
-    description: 'Who holds it, or completed it, as the claim named it.',
+    description: 'Who has it, or completed it: the `worker` of the claim.',
   }),
   last_error: nullable<string>('string', { description: 'The error of its last failure; 16 KiB at most.' }),
   progress: anyJson('What its worker last reported by `extend`.'),
@@ -292,7 +289,7 @@ export const Job = Type.Object(
       }),
     ),
   },
-  { $id: 'Job', description: 'A job and where it stands.', examples: [JOB_EXAMPLE] },
+  { $id: 'Job', description: 'A job and its state.', examples: [JOB_EXAMPLE] },
 );
 
 const LEASED_EXAMPLE = {
@@ -315,14 +312,16 @@ export const LeasedJob = Type.Object(
     ),
     payload_text: payloadText,
     lease_expires_at: time('When the lease runs out, unless settled or extended before.'),
-    lease_token: Type.String({ description: 'Proves this lease, in whatever settles or extends it.' }),
+    lease_token: Type.String({
+      description: 'Proves this lease: acks, nacks, releases and extends need it.',
+    }),
     lease_seconds: decimal({
       description:
         'How long the claim gave the lease for. A repeat with the same `claim_id` is told the same, whatever it asks for, ' +
         'though some of that time is over. A worker needs no clock of its own.',
     }),
   },
-  { $id: 'LeasedJob', description: 'A job, leased to the claimant.', examples: [LEASED_EXAMPLE] },
+  { $id: 'LeasedJob', description: 'A job with its lease.', examples: [LEASED_EXAMPLE] },
 );
 
 export const JobList = Type.Object(

@@ -75,7 +75,7 @@ export const KeyRotation = Type.Object(
 );
 
 const shown = {
-  id: Type.String({ description: 'Opaque. It stands in the key, too.' }),
+  id: Type.String({ description: 'Opaque. The key contains it, too.' }),
   name,
   scopes: scopes(),
   queues: queues({ description: PATTERNS }),
@@ -83,7 +83,7 @@ const shown = {
   expires_at: nullableTime('When it ends; null: never.'),
   revoked_at: nullableTime('When it was revoked; null: it is not. It is shown for 7 days more.'),
   last_used_at: nullableTime('The minute of its last use; null: it was not used yet.'),
-  old_key_expires_at: nullableTime('Until then the key of before the last rotation goes on.'),
+  old_key_expires_at: nullableTime('Until when the key from before the last rotation stays valid.'),
 };
 
 const EXAMPLE = {

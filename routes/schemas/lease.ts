@@ -45,8 +45,7 @@ export const ClaimRequest = Type.Object(
     claim_id: Type.Optional(
       text(256, {
         description:
-          'A name for this claim, new for each: while a lease of it runs, the same request is answered those leases ' +
-          'again, so that a lost reply loses none. A repeat while the first still waits takes its place.',
+          'A name for this claim, new for each one. A repeat with the same name gets the same leases while any of them lasts, so a lost answer loses no job. While the first request still waits, a repeat replaces it.',
       }),
     ),
     payload_format: Type.Optional(ref(PayloadFormatName)),
@@ -59,7 +58,7 @@ export const ClaimRequest = Type.Object(
   },
 );
 
-const leaseToken = Type.String({ description: 'As the claim answered it.', examples: [TOKEN] });
+const leaseToken = Type.String({ description: 'The `lease_token` from the claim.', examples: [TOKEN] });
 const id = Type.String({ description: 'The id of the job.', examples: [ID] });
 
 const enqueue = (description: string) =>
@@ -86,7 +85,7 @@ const nack = {
       description: 'false: the job is dead at once, whatever attempts are left. Default: true.',
     }),
   ),
-  enqueue: enqueue('Jobs that make up for this one, inserted if and only if this nack makes it dead.'),
+  enqueue: enqueue('Jobs that compensate for this one, inserted if and only if this nack makes it dead.'),
 };
 const release = {
   lease_token: leaseToken,
@@ -155,7 +154,7 @@ export const SettleRequest = Type.Object(
     acks: items(AckItem, 'Jobs that are done.'),
     nacks: items(NackItem, 'Jobs that failed.'),
     releases: items(ReleaseItem, 'Jobs to give back unworked.'),
-    extends: items(ExtendItem, 'Leases to run on from now.'),
+    extends: items(ExtendItem, 'Leases to extend.'),
     claim: Type.Optional(ref(ClaimRequest)),
   },
   closed(
@@ -176,7 +175,7 @@ export const Acked = Type.Object(
   },
   {
     $id: 'Acked',
-    description: 'What became of an ack.',
+    description: 'The result of an ack.',
     examples: [{ id: ID, state: 'completed', enqueued: [] }],
   },
 );
@@ -186,11 +185,13 @@ export const Extended = Type.Object(
     id,
     state: ref(JobStateName),
     lease_expires_at: time('When the lease runs out now.'),
-    cancel_requested: Type.Boolean({ description: 'Somebody wants the job stopped.' }),
+    cancel_requested: Type.Boolean({
+      description: 'Somebody has cancelled the job. The worker should stop.',
+    }),
   },
   {
     $id: 'Extended',
-    description: 'What became of an extend.',
+    description: 'The result of an extend.',
     examples: [
       { id: ID, state: 'leased', lease_expires_at: '2026-11-21T09:31:00.000Z', cancel_requested: false },
     ],
@@ -205,7 +206,9 @@ export const SettleResult = Type.Object(
     run_at: Type.Optional(time('With a nack or a release: when the job becomes ready again.')),
     lease_expires_at: Type.Optional(time('With an extend: when the lease runs out now.')),
     cancel_requested: Type.Optional(
-      Type.Boolean({ description: 'With an extend: somebody wants the job stopped.' }),
+      Type.Boolean({
+        description: 'With an extend: somebody has cancelled the job. The worker should stop.',
+      }),
     ),
     enqueued: Type.Optional(
       Type.Array(ref(Job), {
@@ -217,7 +220,7 @@ export const SettleResult = Type.Object(
   {
     $id: 'SettleResult',
     description:
-      'What became of one item. The `code` of its `problem` is one with which the single call is refused.',
+      'The result of one item. The `code` of its `problem` is one with which the single call is refused.',
   },
 );
 

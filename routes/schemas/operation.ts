@@ -99,7 +99,7 @@ export const Operation = Type.Object(
     done: Type.Integer({ description: 'How many of them are done so far.' }),
     skipped: Type.Integer({
       description:
-        'To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue ' +
+        'How many were skipped, because they had changed meanwhile, or another job has their `unique_key`, or the queue ' +
         'they should move to is full. Once `done`, it is all that matched and is not done.',
     }),
     error: nullable<string>('string', { description: 'Why it failed.' }),

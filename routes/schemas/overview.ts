@@ -67,10 +67,10 @@ const MEASURE_HELP: Record<(typeof MEASURES)[number], string> = {
   leased: 'Leased jobs.',
   dead: 'Dead jobs.',
   oldest_ready_age_seconds: 'How long the longest waiting ready job had been ready.',
-  enqueued: 'Jobs put in, in a second.',
-  acked: 'Jobs done, in a second.',
-  failed: 'Leases that ended in a failure, in a second.',
-  became_dead: 'Jobs that became dead, in a second.',
+  enqueued: 'Jobs enqueued, per second.',
+  acked: 'Jobs completed, per second.',
+  failed: 'Attempts that failed, per second.',
+  became_dead: 'Jobs that became dead, per second.',
 };
 
 const series = Object.fromEntries(
@@ -114,7 +114,7 @@ const CALLER = { name: 'ada', needs_key: true, scopes: ['read'], queues: ['*'] }
 export const OverviewCaller = Type.Object(
   {
     name: Type.String({ description: 'The name of the access key or token.' }),
-    needs_key: Type.Boolean({ description: 'False where nobody needs a key.' }),
+    needs_key: Type.Boolean({ description: 'False where no key is needed.' }),
     scopes: Type.Array(Type.Unsafe<(typeof SCOPES)[number]>({ type: 'string' }), {
       description: 'Its scopes. With `admin` it has all of them.',
     }),

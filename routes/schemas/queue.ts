@@ -31,11 +31,11 @@ export const NO_LIMITS: QueueLimits = { max_leased: null, rate_limit: null, max_
 
 export const RateLimit = Type.Object(
   {
-    jobs: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'So many jobs at most.' }),
+    jobs: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'How many jobs may be claimed.' }),
     per_seconds: decimal({
       minimum: 0.1,
       maximum: LONGEST_SECONDS,
-      description: 'In any window of this length.',
+      description: 'The length of the window.',
     }),
   },
   {
@@ -56,7 +56,7 @@ export const QueueConfig = Type.Object(
     ),
     max_attempts: Type.Optional(
       maxAttempts({
-        description: `The attempts of a job that names no number. Default: ${DEFAULT_CONFIG.max_attempts}.`,
+        description: `The max_attempts of a job that names none. Default: ${DEFAULT_CONFIG.max_attempts}.`,
       }),
     ),
     backoff: Type.Optional(ref(Backoff)),
@@ -113,7 +113,7 @@ export const QueueCounts = Type.Object(
   {
     $id: 'QueueCounts',
     description:
-      'Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old.',
+      'Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first request, they may be those of the metrics, up to a minute old.',
   },
 );
 

@@ -30,7 +30,7 @@ export const ScheduleSpec = Type.Object(
     cron,
     timezone: Type.Optional(text(64, { ...zone, description: `${ZONE} Default: ${DEFAULT_TIMEZONE}.` })),
     paused: Type.Optional(
-      paused('It does not tick; what it misses is not made up for when it goes on. Default: false.'),
+      paused('It does not tick. Ticks that it misses are not made up for. Default: false.'),
     ),
     job: ref(JobSpec),
     name: Type.Optional(ref(ScheduleName)),
@@ -67,7 +67,7 @@ export const Schedule = Type.Object(
     paused: paused('It does not tick.'),
     job: ref(JobSpec),
     next_run_at: nullableTime('Its next tick; null while it is paused.'),
-    last_run_at: nullableTime('Its last tick; null before the first. A trigger by hand is none.'),
+    last_run_at: nullableTime('Its last tick; null before the first. A manual trigger does not count.'),
     last_error: nullable<string>('string', {
       description:
         'Why its job was refused at its last tick, for example because the queue is full. Null when the tick was taken.',

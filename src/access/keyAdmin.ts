@@ -64,7 +64,7 @@ export function keyAdmin({ db, changed }: { db: Database; changed(): Promise<voi
   async function endOf({ expires_at, expires_in_seconds }: NewKey): Promise<string | null> {
     if (expires_at === undefined) return null;
     if (expires_in_seconds !== undefined)
-      throw refuse('/expires_at', 'must not stand beside expires_in_seconds');
+      throw refuse('/expires_at', 'must not be sent together with expires_in_seconds');
     const [row] = await db.query(statements.now);
     const end = timeForPostgres(expires_at) ?? '';
     const ms = Date.parse(end) - Date.parse((row as { now: string }).now);

@@ -16,7 +16,7 @@ const FIRST_LOOK = 1000;
  */
 const LONGEST_WAIT_MS = 4000;
 
-const stillCounting = () => unavailable('A very large queue is still being counted.');
+const stillCounting = () => unavailable('A very large queue is still being counted. Try again later.');
 
 /**
  * Waits for a count, until the time `until` (of performance.now()). @throws Refusal `unavailable` when it takes longer

@@ -36,7 +36,7 @@ export function checkKeys(job: NewJob, at: string): void {
 export function runAtOf(job: NewJob, at: string, now: number): Date | null {
   if (job.run_at === undefined) return null;
   const path = `${at}/run_at`;
-  if (job.delay_seconds !== undefined) throw refuse(path, 'must not stand beside delay_seconds');
+  if (job.delay_seconds !== undefined) throw refuse(path, 'must not be sent together with delay_seconds');
   const time = new Date(job.run_at);
   if (Number.isNaN(time.getTime())) throw refuse(path, 'must be a time that exists');
   if (time.getTime() > now + LONGEST_SECONDS * 1000) throw refuse(path, 'must be within 366 days from now');

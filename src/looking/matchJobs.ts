@@ -162,7 +162,7 @@ export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
     // All leases are few, so they are searched in all queues at once. Their payloads may be large.
     const isByLease = state === 'leased' && payload_contains === undefined;
     if (searched !== undefined && queue === undefined && !isByLease)
-      throw invalidRequest([{ path: '/queue', message: `must be there beside ${searched}` }]);
+      throw invalidRequest([{ path: '/queue', message: `is required together with ${searched}` }]);
     const filter = filterParameters(listing, '');
     if (/\p{Surrogate}/u.test(payload_contains ?? ''))
       throw invalidRequest([

@@ -41,8 +41,8 @@ const statements = {
 
 /** @throws Refusal `invalid_request` */
 function check({ verb, queue, to, filter }: OperationRequest): void {
-  if (verb === 'move' && to === undefined) throw refuse('/to', 'must name the queue to move to');
-  if (verb !== 'move' && to !== undefined) throw refuse('/to', 'must not stand beside this verb');
+  if (verb === 'move' && to === undefined) throw refuse('/to', 'is required: the queue to which to move');
+  if (verb !== 'move' && to !== undefined) throw refuse('/to', 'is for move only');
   if (to === queue) throw refuse('/to', 'must be another queue');
   for (const [i, state] of filter.states.entries())
     if (!STATES_OF[verb].includes(state))

@@ -20,7 +20,11 @@ export const createRetries =
         if (isRetryable(error) && tries < (isStalePlan(error) ? connections + 1 : MOST_TRIES)) continue;
         if (isRetryable(error)) {
           log.undone(error);
-          throw unavailable('Other transactions were in the way. Try again later.', 'not_done', error);
+          throw unavailable(
+            'Other transactions changed the same rows at the same time. Try again later.',
+            'not_done',
+            error,
+          );
         }
         const refusal = outageAsRefusal(error);
         if (refusal !== error && !(mayTimeOut && isTimeLimit(error))) log.failed(error);

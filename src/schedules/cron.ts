@@ -59,7 +59,7 @@ export function cronProblem(cron: string, timezone: string, after: Date): string
   // First try whole minutes: there are 60 times fewer of them, and without one there is no tick.
   const minutes = ['0', ...fields.slice(1)];
   if (!parse(minutes, timezone, after).nextRun(after) || !nextTick(cron, timezone, after))
-    return 'never comes in the next 40 years';
+    return 'does not tick in the next 40 years';
   return undefined;
 }
 

@@ -38,7 +38,7 @@ function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string |
   if (job.run_at !== undefined)
     throw refuse(
       '/job/run_at',
-      'must not stand in a schedule. Use delay_seconds, which counts from the tick',
+      'is not allowed in a schedule. Use delay_seconds, which counts from the tick',
     );
   checkKeys(job, '/job');
   return nextTick(cron, timezone, after);

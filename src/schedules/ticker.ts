@@ -39,7 +39,9 @@ interface Refused {
 }
 
 const why = (error: unknown): string =>
-  isLockTimeout(error) ? 'An open transaction holds the unique key or the queue.' : (error as Error).message;
+  isLockTimeout(error)
+    ? 'Another transaction has locked the unique key or the queue.'
+    : (error as Error).message;
 
 /**
  * Enqueues the job of each tick in the transaction that takes the tick. So each tick makes one job, with any number of

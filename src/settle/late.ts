@@ -67,7 +67,9 @@ export function createLateSettlement(db: Database) {
       let size = some.length >> 1;
       for (let at = 0; at < some.length; ) {
         if (performance.now() > giveUpAt) {
-          const refusal = unavailable('Open transactions hold too many unique keys. Try again later.');
+          const refusal = unavailable(
+            'Other transactions have locked too many unique keys. Try again later.',
+          );
           for (const { id } of some.slice(at)) outcomes.set(id, refusal);
           return;
         }

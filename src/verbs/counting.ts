@@ -11,21 +11,21 @@ export const EVENT_HELP = {
   enqueued: {
     metric:
       'Jobs that requests and schedules have put into the queue. Those of dibs.enqueue in SQL are not counted.',
-    rate: 'Jobs put into the queue.',
+    rate: 'Jobs enqueued.',
   },
   deduplicated: {
     metric: 'Enqueues that were answered with the job that had their unique_key.',
     rate: 'Enqueues that were answered with the job that had their `unique_key`.',
   },
   claimed: { metric: 'Leases that were given.', rate: 'Leases given.' },
-  acked: { metric: 'Jobs that were done.', rate: 'Jobs done.' },
+  acked: { metric: 'Jobs that were done.', rate: 'Jobs completed.' },
   nacked: {
     metric: 'Attempts that a worker said had failed.',
     rate: 'Attempts that a worker said had failed.',
   },
   released: {
     metric: 'Leases that were given back unworked, by a worker or because the consumer was gone.',
-    rate: 'Leases given back unworked.',
+    rate: 'Leases that were released.',
   },
   rescued: { metric: 'Leases that ran out and were taken back.', rate: 'Leases that ran out.' },
   expired: {

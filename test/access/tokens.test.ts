@@ -42,7 +42,7 @@ async function refusedWith(promise: Promise<unknown>): Promise<string> {
     (error) => error,
   );
   if (!(error instanceof Refusal)) throw error ?? new Error('it was not refused');
-  if (error.code === 'unauthorized') expect(error.message).toMatch(/^This needs a valid access key/);
+  if (error.code === 'unauthorized') expect(error.message).toMatch(/^A valid access key is required/);
   return error.code;
 }
 

@@ -469,7 +469,7 @@ describe('what is wrong', () => {
       expect({ args, ...(await dibs(args)) }).toMatchObject({ args, status: 2, stdout: '' });
     const refused = await dibs(['queue', 'set', 'q', '--lease-seconds', '0']);
     expect(refused.status).toBe(1);
-    expect(refused.stderr).toBe('dibs: lease_seconds must be >= 0.1. (invalid_request)\n');
+    expect(refused.stderr).toBe('dibs: lease_seconds must be at least 0.1. (invalid_request)\n');
     expect((await dibs(['explain'])).stderr).toMatch(/^dibs: explain takes /);
     expect(await dibs(['queues'], { env: { DIBS_URL: 'http://127.0.0.1:9' } })).toMatchObject({
       status: 3,

@@ -4,7 +4,7 @@ import type { Caller, CallOptions } from './caller.ts';
 
 /** An access key, without the key itself. */
 export interface AccessKey {
-  /** Opaque. It stands in the key, too. */
+  /** Opaque. The key contains it, too. */
   id: string;
   /** Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name. */
   name: string;
@@ -20,7 +20,7 @@ export interface AccessKey {
   revoked_at: string | null;
   /** The minute of its last use; null: it was not used yet. */
   last_used_at: string | null;
-  /** Until then the key of before the last rotation goes on. */
+  /** Until when the key from before the last rotation stays valid. */
   old_key_expires_at: string | null;
 }
 
@@ -28,7 +28,7 @@ export interface AccessKey {
 export interface AckItem {
   /** The id of the job. */
   id: string;
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last. */
   result?: unknown;
@@ -38,7 +38,7 @@ export interface AckItem {
 
 /** The job is done. */
 export interface AckRequest {
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** The result of the job, up to 64 KiB. It is kept while the queue's `retention_seconds` last. */
   result?: unknown;
@@ -46,7 +46,7 @@ export interface AckRequest {
   enqueue?: JobSpec[];
 }
 
-/** What became of an ack. */
+/** The result of an ack. */
 export interface Acked {
   /** The id of the job. */
   id: string;
@@ -119,7 +119,7 @@ export interface ClaimRequest {
   wait_seconds?: number;
   /** The name of the worker, shown with the job. */
   worker?: string;
-  /** A name for this claim, new for each: while a lease of it runs, the same request is answered those leases again, so that a lost reply loses none. A repeat while the first still waits takes its place. */
+  /** A name for this claim, new for each one. A repeat with the same name gets the same leases while any of them lasts, so a lost answer loses no job. While the first request still waits, a repeat replaces it. */
   claim_id?: string;
   payload_format?: PayloadFormat;
 }
@@ -162,7 +162,7 @@ export interface Explanation {
   state: JobState;
   /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
   code: 'next_in_line' | 'delayed' | 'backing_off' | 'behind_in_group' | 'queue_paused' | 'max_leased_reached' | 'rate_limited' | 'leased' | 'dead' | 'completed' | 'cancelled';
-  /** The reason in words, for people. */
+  /** The reason in words. */
   detail: string;
   /** How many jobs go before it, in its queue or in its group. Counted up to 10,000, and of up to 1,000 other fairness keys; `detail` says so. */
   ahead?: number;
@@ -170,7 +170,7 @@ export interface Explanation {
   until?: string;
   /** The job that is the head of its group. */
   blocking_job_id?: string;
-  /** Who has it, as the claim named it. */
+  /** The `worker` of the claim that leased it. */
   worker?: string;
   /** The error of its last failure. */
   last_error?: string;
@@ -180,7 +180,7 @@ export interface Explanation {
 export interface ExtendItem {
   /** The id of the job. */
   id: string;
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** The lease runs this long from now. */
   lease_seconds: number;
@@ -190,7 +190,7 @@ export interface ExtendItem {
 
 /** The work takes longer. */
 export interface ExtendRequest {
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** The lease runs this long from now. */
   lease_seconds: number;
@@ -198,14 +198,14 @@ export interface ExtendRequest {
   progress?: unknown;
 }
 
-/** What became of an extend. */
+/** The result of an extend. */
 export interface Extended {
   /** The id of the job. */
   id: string;
   state: JobState;
   /** When the lease runs out now. */
   lease_expires_at: string;
-  /** Somebody wants the job stopped. */
+  /** Somebody has cancelled the job. The worker should stop. */
   cancel_requested: boolean;
 }
 
@@ -219,7 +219,7 @@ export interface FieldProblem {
   message: string;
 }
 
-/** All is well. */
+/** Alive or ready. */
 export interface Health {
   /** Always `ok`: what is not well is a problem document. */
   status: 'ok';
@@ -247,7 +247,7 @@ export interface HistoryEvent {
   run_at?: string;
 }
 
-/** A job and where it stands. */
+/** A job and its state. */
 export interface Job {
   /** Opaque; ids of later jobs sort higher. */
   id: string;
@@ -258,9 +258,9 @@ export interface Job {
   priority: number;
   /** How many attempts are charged: claims, less releases. */
   attempt: number;
-  /** How many attempts there are, before it is dead. */
+  /** How many attempts it has before it is dead. */
   max_attempts: number;
-  /** Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes. */
+  /** How many leases the job has had. It only grows, and so serves as a fencing token in the writes of a worker. */
   deliveries: number;
   /** Its jobs go one at a time, in order of arrival. */
   group: string | null;
@@ -274,7 +274,7 @@ export interface Job {
   created_at: string;
   /** When the lease runs out, unless it is settled or extended before. */
   lease_expires_at: string | null;
-  /** Who holds it, or completed it, as the claim named it. */
+  /** Who has it, or completed it: the `worker` of the claim. */
   worker: string | null;
   /** The error of its last failure; 16 KiB at most. */
   last_error: string | null;
@@ -365,17 +365,17 @@ export interface JobPage {
 
 /** What happens to jobs in a second, on average over the last minute, over all replicas. */
 export interface JobRates {
-  /** Jobs put into the queue. */
+  /** Jobs enqueued. */
   enqueued: number;
   /** Enqueues that were answered with the job that had their `unique_key`. */
   deduplicated: number;
   /** Leases given. */
   claimed: number;
-  /** Jobs done. */
+  /** Jobs completed. */
   acked: number;
   /** Attempts that a worker said had failed. */
   nacked: number;
-  /** Leases given back unworked. */
+  /** Leases that were released. */
   released: number;
   /** Leases that ran out. */
   rescued: number;
@@ -400,13 +400,13 @@ export interface JobSpec {
   /** How many attempts it has. Default: the queue's. */
   max_attempts?: number;
   backoff?: Backoff;
-  /** Its tenant or the like: within one priority, the keys of a queue take turns; the jobs without one take theirs as one key more. Default: none. */
+  /** Its tenant or the like: within one priority, the keys of a queue take turns; jobs without one count as one key more. Default: none. */
   fairness_key?: string;
-  /** At most one unfinished job in the queue has this key. While one has, that one is answered, with `deduplicated`, and nothing is enqueued. */
+  /** At most one unfinished job in the queue has this key. While a job has it, an enqueue is answered with that job and `deduplicated`, and adds nothing. */
   unique_key?: string;
   /** How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0. */
   unique_for_seconds?: number;
-  /** Jobs of one group in one queue are handed out in order of arrival, one at a time: the next one when the one before it is completed, dead or cancelled. Default: none. */
+  /** Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none. */
   group?: string;
   /** How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever. */
   expires_in_seconds?: number;
@@ -435,7 +435,7 @@ export interface KeyRotation {
   overlap_seconds?: number;
 }
 
-/** A job, leased to the claimant. */
+/** A job with its lease. */
 export interface LeasedJob {
   /** Opaque; ids of later jobs sort higher. */
   id: string;
@@ -446,9 +446,9 @@ export interface LeasedJob {
   priority: number;
   /** How many attempts are charged: claims, less releases. */
   attempt: number;
-  /** How many attempts there are, before it is dead. */
+  /** How many attempts it has before it is dead. */
   max_attempts: number;
-  /** Every lease ever given; only grows, and so serves as a fencing token in a worker's own writes. */
+  /** How many leases the job has had. It only grows, and so serves as a fencing token in the writes of a worker. */
   deliveries: number;
   /** Its jobs go one at a time, in order of arrival. */
   group: string | null;
@@ -462,7 +462,7 @@ export interface LeasedJob {
   created_at: string;
   /** When the lease runs out, unless settled or extended before. */
   lease_expires_at: string;
-  /** Who holds it, or completed it, as the claim named it. */
+  /** Who has it, or completed it: the `worker` of the claim. */
   worker: string | null;
   /** The error of its last failure; 16 KiB at most. */
   last_error: string | null;
@@ -476,7 +476,7 @@ export interface LeasedJob {
   payload?: unknown;
   /** The JSON text of the payload, in place of `payload`: with `payload_format` `text`. */
   payload_text?: string;
-  /** Proves this lease, in whatever settles or extends it. */
+  /** Proves this lease: acks, nacks, releases and extends need it. */
   lease_token: string;
   /** How long the claim gave the lease for. A repeat with the same `claim_id` is told the same, whatever it asks for, though some of that time is over. A worker needs no clock of its own. */
   lease_seconds: number;
@@ -490,7 +490,7 @@ export interface LeasedJobList {
 
 /** An access key that was just made, with the key itself. */
 export interface MadeKey {
-  /** Opaque. It stands in the key, too. */
+  /** Opaque. The key contains it, too. */
   id: string;
   /** Who uses the key: 1 to 128 printable characters of ASCII. No two keys that are not revoked have the same name. */
   name: string;
@@ -506,7 +506,7 @@ export interface MadeKey {
   revoked_at: string | null;
   /** The minute of its last use; null: it was not used yet. */
   last_used_at: string | null;
-  /** Until then the key of before the last rotation goes on. */
+  /** Until when the key from before the last rotation stays valid. */
   old_key_expires_at: string | null;
   /** The key. It is shown this once: Dibs keeps only its hash. */
   key: string;
@@ -519,7 +519,7 @@ export type MetricsText = string;
 export interface NackItem {
   /** The id of the job. */
   id: string;
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** What went wrong; its first 16 KiB are kept as `last_error`. */
   error?: string;
@@ -527,13 +527,13 @@ export interface NackItem {
   delay_seconds?: number;
   /** false: the job is dead at once, whatever attempts are left. Default: true. */
   retry?: boolean;
-  /** Jobs that make up for this one, inserted if and only if this nack makes it dead. */
+  /** Jobs that compensate for this one, inserted if and only if this nack makes it dead. */
   enqueue?: JobSpec[];
 }
 
 /** The job failed. */
 export interface NackRequest {
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** What went wrong; its first 16 KiB are kept as `last_error`. */
   error?: string;
@@ -541,7 +541,7 @@ export interface NackRequest {
   delay_seconds?: number;
   /** false: the job is dead at once, whatever attempts are left. Default: true. */
   retry?: boolean;
-  /** Jobs that make up for this one, inserted if and only if this nack makes it dead. */
+  /** Jobs that compensate for this one, inserted if and only if this nack makes it dead. */
   enqueue?: JobSpec[];
 }
 
@@ -579,7 +579,7 @@ export interface Operation {
   matched: number;
   /** How many of them are done so far. */
   done: number;
-  /** To how many it was not done, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done. */
+  /** How many were skipped, because they had changed meanwhile, or another job has their `unique_key`, or the queue they should move to is full. Once `done`, it is all that matched and is not done. */
   skipped: number;
   /** Why it failed. */
   error: string | null;
@@ -639,7 +639,7 @@ export interface Overview {
 export interface OverviewCaller {
   /** The name of the access key or token. */
   name: string;
-  /** False where nobody needs a key. */
+  /** False where no key is needed. */
   needs_key: boolean;
   /** Its scopes. With `admin` it has all of them. */
   scopes: string[];
@@ -664,7 +664,7 @@ export interface Problem {
   code: string;
   /** With `invalid_request`: each field that is wrong. */
   errors?: FieldProblem[];
-  /** With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or look. */
+  /** With 503, of a call that changes something. `not_done`: nothing was changed, it is safe to repeat the call as it is. `unknown`: it may have been done, or may still be. Repeat it with an `Idempotency-Key` or `claim_id`, or check first. */
   outcome?: 'not_done' | 'unknown';
 }
 
@@ -692,7 +692,7 @@ export interface Queue {
 export interface QueueConfig {
   /** The lease (visibility timeout) of a claim that names none. Default: 30. */
   lease_seconds?: number;
-  /** The attempts of a job that names no number. Default: 5. */
+  /** The max_attempts of a job that names none. Default: 5. */
   max_attempts?: number;
   backoff?: Backoff;
   /** How long completed and cancelled jobs stay visible. Default: 0, not at all. */
@@ -709,7 +709,7 @@ export interface QueueConfig {
   database?: DatabaseName;
 }
 
-/** Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old. */
+/** Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first request, they may be those of the metrics, up to a minute old. */
 export interface QueueCounts {
   /** Jobs that are scheduled. */
   scheduled: number;
@@ -759,7 +759,7 @@ export interface QueueExplanation {
   queue: QueueName;
   /** What a claim would get. `ready`: a job. With every other code it gets nothing. `empty`: the queue has no unfinished job. `paused`: the queue is paused. `max_leased_reached`, `rate_limited`: a job is ready, and a limit of the queue keeps it back. `all_leased`: every unfinished job is with a worker. `all_delayed`: the next job is scheduled. `all_blocked`: every waiting job is behind another job of its group. */
   code: 'ready' | 'empty' | 'paused' | 'max_leased_reached' | 'rate_limited' | 'all_leased' | 'all_delayed' | 'all_blocked';
-  /** The reason in words, for people. */
+  /** The reason in words. */
   detail: string;
   /** When the reason is over, as far as can be told. */
   until?: string;
@@ -811,21 +811,21 @@ export interface QueueSamples {
   dead: (number | null)[];
   /** How long the longest waiting ready job had been ready. */
   oldest_ready_age_seconds: (number | null)[];
-  /** Jobs put in, in a second. */
+  /** Jobs enqueued, per second. */
   enqueued: (number | null)[];
-  /** Jobs done, in a second. */
+  /** Jobs completed, per second. */
   acked: (number | null)[];
-  /** Leases that ended in a failure, in a second. */
+  /** Attempts that failed, per second. */
   failed: (number | null)[];
-  /** Jobs that became dead, in a second. */
+  /** Jobs that became dead, per second. */
   became_dead: (number | null)[];
 }
 
 /** In no window of that length are more jobs claimed, over all replicas. A job that comes back counts again. */
 export interface RateLimit {
-  /** So many jobs at most. */
+  /** How many jobs may be claimed. */
   jobs: number;
-  /** In any window of this length. */
+  /** The length of the window. */
   per_seconds: number;
 }
 
@@ -841,7 +841,7 @@ export interface RedriveRequest {
 export interface ReleaseItem {
   /** The id of the job. */
   id: string;
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** How long from now the job becomes ready again. Default: 0. */
   delay_seconds?: number;
@@ -849,7 +849,7 @@ export interface ReleaseItem {
 
 /** The job is given back unworked. */
 export interface ReleaseRequest {
-  /** As the claim answered it. */
+  /** The `lease_token` from the claim. */
   lease_token: string;
   /** How long from now the job becomes ready again. Default: 0. */
   delay_seconds?: number;
@@ -867,13 +867,13 @@ export interface SampleSeries {
   dead: (number | null)[];
   /** How long the longest waiting ready job had been ready. */
   oldest_ready_age_seconds: (number | null)[];
-  /** Jobs put in, in a second. */
+  /** Jobs enqueued, per second. */
   enqueued: (number | null)[];
-  /** Jobs done, in a second. */
+  /** Jobs completed, per second. */
   acked: (number | null)[];
-  /** Leases that ended in a failure, in a second. */
+  /** Attempts that failed, per second. */
   failed: (number | null)[];
-  /** Jobs that became dead, in a second. */
+  /** Jobs that became dead, per second. */
   became_dead: (number | null)[];
 }
 
@@ -900,7 +900,7 @@ export interface Schedule {
   job: JobSpec;
   /** Its next tick; null while it is paused. */
   next_run_at: string | null;
-  /** Its last tick; null before the first. A trigger by hand is none. */
+  /** Its last tick; null before the first. A manual trigger does not count. */
   last_run_at: string | null;
   /** Why its job was refused at its last tick, for example because the queue is full. Null when the tick was taken. */
   last_error: string | null;
@@ -925,7 +925,7 @@ export interface ScheduleSpec {
   cron: string;
   /** The time zone whose clocks it goes by, as the IANA database names it. Default: UTC. */
   timezone?: string;
-  /** It does not tick; what it misses is not made up for when it goes on. Default: false. */
+  /** It does not tick. Ticks that it misses are not made up for. Default: false. */
   paused?: boolean;
   job: JobSpec;
   name?: ScheduleName;
@@ -947,12 +947,12 @@ export interface SettleRequest {
   nacks?: NackItem[];
   /** Jobs to give back unworked. */
   releases?: ReleaseItem[];
-  /** Leases to run on from now. */
+  /** Leases to extend. */
   extends?: ExtendItem[];
   claim?: ClaimRequest;
 }
 
-/** What became of one item. The `code` of its `problem` is one with which the single call is refused. */
+/** The result of one item. The `code` of its `problem` is one with which the single call is refused. */
 export interface SettleResult {
   /** The id of the job. */
   id: string;
@@ -963,7 +963,7 @@ export interface SettleResult {
   run_at?: string;
   /** With an extend: when the lease runs out now. */
   lease_expires_at?: string;
-  /** With an extend: somebody wants the job stopped. */
+  /** With an extend: somebody has cancelled the job. The worker should stop. */
   cancel_requested?: boolean;
   /** With an ack, and with a nack that had `enqueue`: the jobs inserted with it. */
   enqueued?: Job[];
@@ -1086,7 +1086,7 @@ export const listJobs = (
     include?: 'payload' | 'payload_preview';
     /** By when they were enqueued. */
     order?: 'newest' | 'oldest';
-    /** How long a page is at most. */
+    /** The page size. A page may be shorter. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
@@ -1201,7 +1201,7 @@ export const ackJob = (
 ): Promise<Acked> =>
   client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/ack`, body }, options);
 
-/** Fail an attempt: the job is tried again after a backoff, or is dead */
+/** Fail an attempt: the job is retried after its backoff, or is dead */
 export const nackJob = (
   client: Caller,
   id: string,
@@ -1210,7 +1210,7 @@ export const nackJob = (
 ): Promise<Job> =>
   client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/nack`, body }, options);
 
-/** Give a job back unworked */
+/** Release a job: no attempt is charged */
 export const releaseJob = (
   client: Caller,
   id: string,
@@ -1242,7 +1242,7 @@ export const listQueues = (
   options: CallOptions & {
     /** Only those whose name contains this. */
     name_contains?: string;
-    /** How long a page is at most. */
+    /** The page size. A page may be shorter. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
@@ -1343,7 +1343,7 @@ export const listOperations = (
     queue?: QueueName;
     /** Only those in this state. */
     state?: 'running' | 'done' | 'cancelled' | 'failed';
-    /** How long a page is at most. */
+    /** The page size. A page may be shorter. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
@@ -1383,7 +1383,7 @@ export const getSamples = (
   client: Caller,
   options: CallOptions & {
     queue?: QueueName;
-    /** How far to look back. With more than 120, the points are farther apart. */
+    /** How many minutes back. With more than 120, the points are farther apart. */
     minutes?: number;
   } = {},
 ): Promise<Samples> =>
@@ -1393,7 +1393,7 @@ export const getSamples = (
 export const listSchedules = (
   client: Caller,
   options: CallOptions & {
-    /** How long a page is at most. */
+    /** The page size. A page may be shorter. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
@@ -1438,7 +1438,7 @@ export const triggerSchedule = (
 export const listKeys = (
   client: Caller,
   options: CallOptions & {
-    /** How long a page is at most. */
+    /** The page size. A page may be shorter. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
@@ -1484,7 +1484,7 @@ export const listAudit = (
     created_after?: string;
     /** Only what was done before this time. */
     created_before?: string;
-    /** How long a page is at most. */
+    /** The page size. A page may be shorter. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;

@@ -3,6 +3,7 @@ import { Refusal } from '../../../src/errors.ts';
 import { pointerTo } from '../json/pointer.ts';
 import { httpRefusal, type ProblemCode } from './httpRefusal.ts';
 import { invalidPart, type PartError } from './invalidPart.ts';
+import { ruleInWords } from './ruleInWords.ts';
 
 const PARTS: Record<string, PartError['in']> = {
   body: 'body',
@@ -20,26 +21,11 @@ function pointer(error: NonNullable<FastifyError['validation']>[number]): string
   return name === undefined ? error.instancePath : error.instancePath + pointerTo(name);
 }
 
-/** What is wrong with the field, in words. */
-function explain(error: NonNullable<FastifyError['validation']>[number]): string {
-  const { allowedValues } = error.params as { allowedValues?: unknown[] };
-  switch (error.keyword) {
-    case 'required':
-      return 'is required';
-    case 'additionalProperties':
-      return 'is not a known field';
-    case 'enum':
-      return `must be one of ${allowedValues?.join(', ')}`;
-    case 'format':
-      return 'must be an RFC 3339 time with an offset, like 2026-11-21T09:30:00Z';
-    default:
-      return error.message ?? 'is not valid';
-  }
-}
-
 function invalidFields(error: FastifyError) {
   const part = PARTS[error.validationContext ?? 'body'] ?? 'body';
-  const errors = (error.validation ?? []).map((e) => ({ in: part, path: pointer(e), message: explain(e) }));
+  // A name that is not valid comes twice: by the rule that it breaks, and as a name.
+  const broken = (error.validation ?? []).filter(({ keyword }) => keyword !== 'propertyNames');
+  const errors = broken.map((e) => ({ in: part, path: pointer(e), message: ruleInWords(e) }));
   return invalidPart(errors as [PartError]);
 }
 

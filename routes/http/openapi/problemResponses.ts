@@ -29,7 +29,7 @@ import { type Problem, toProblem } from '../answers/problems.ts';
 
 /** What each refusal of an operation means, in a sentence. */
 const MEANINGS: { [code in ProblemCode]?: string } = {
-  invalid_request: 'The request is malformed: `errors` names each field',
+  invalid_request: 'The request is not valid: `errors` names each field',
   unauthorized: 'There is no access key in `Authorization`, or it is not valid',
   forbidden:
     'The access key does not allow this; or, without keys, the request comes from a web page, or under a host name, that may not use Dibs',
@@ -84,7 +84,7 @@ const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f000001';
 
 /** One refusal for each code. Their problem documents are the examples. */
 const EXAMPLES = [
-  invalidPart([{ in: 'body', path: '/jobs/3/priority', message: 'must be <= 100' }]),
+  invalidPart([{ in: 'body', path: '/jobs/3/priority', message: 'must be at most 100' }]),
   unauthorized(),
   new Refusal('forbidden', 'This access key may not use the queue "mail.welcome".'),
   jobNotFound(ID),

@@ -12,13 +12,13 @@ export const ACCESS = {
     kind: 'text',
     is: 'path of a file',
     about:
-      'A file with an access key with every scope, which is put into the database at the start. `dibs keys create --print-only` makes one.',
+      'A file with an access key with every scope, which is added to the database at the start. `dibs keys create --print-only` makes one.',
   },
   JWT_ISSUER: {
     kind: 'text',
     is: 'URL',
     about:
-      'Whose JSON Web Tokens are accepted, beside keys: [your own issuer](operating.md#your-own-issuer).',
+      'The issuer whose JSON Web Tokens are accepted, besides keys: [your own issuer](operating.md#your-own-issuer).',
   },
   JWT_AUDIENCE: {
     kind: 'text',
@@ -33,7 +33,7 @@ export const ACCESS = {
   JWT_GRANTS: {
     kind: 'text',
     is: 'path of a file',
-    about: 'Says what a token may do that does not say so itself.',
+    about: 'Says what tokens may do that do not say so themselves.',
   },
   JWT_CLOCK_SKEW_SECONDS: {
     kind: 'integer',

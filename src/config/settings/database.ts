@@ -45,7 +45,7 @@ export const DATABASE = {
     least: 0,
     most: 60,
     about:
-      'After PostgreSQL or all replicas were away: how long leases that ran out meanwhile are left alone, so that [workers that live extend them](consuming.md#after-an-outage).',
+      'After PostgreSQL or all replicas were down: how long leases that ran out meanwhile are left alone, so that [workers that are still running extend them](consuming.md#after-an-outage).',
   },
   PGSSLMODE: {
     kind: 'choice',

@@ -8,7 +8,8 @@ export const LIMITS = {
     default: 0,
     least: 0,
     most: 1_000_000,
-    about: 'What a key or token may send to a replica: [more](operating.md#limits). 0: no limit.',
+    about:
+      'How many requests a key or token may send to one replica: [more](operating.md#limits). 0: no limit.',
   },
   RATE_LIMIT_NEW_QUEUES_PER_SECOND: {
     kind: 'integer',
@@ -16,7 +17,7 @@ export const LIMITS = {
     default: 50,
     least: 0,
     most: 1_000_000,
-    about: 'New queues of a key or token, on a replica. 0: no limit.',
+    about: 'How many queues a key or token may create through one replica. 0: no limit.',
   },
   RATE_LIMIT_FAILURES_PER_MINUTE: {
     kind: 'integer',
@@ -24,7 +25,7 @@ export const LIMITS = {
     default: 20,
     least: 0,
     most: 1_000_000,
-    about: 'Wrong keys and tokens that an address may send to a replica. 0: no limit.',
+    about: 'How many wrong keys and tokens an address may send to one replica. 0: no limit.',
   },
   MAX_CONNECTIONS: {
     kind: 'integer',
@@ -82,7 +83,7 @@ export const LIMITS = {
     least: 0,
     most: 86_400,
     about:
-      'An older connection ends with its next answer, so that [new replicas get load](operating.md#connections-that-last). 0: none does.',
+      'An older connection is closed after its next answer, so that [new replicas get load](operating.md#long-lived-connections). 0: never.',
   },
   REQUEST_TIMEOUT_SECONDS: {
     kind: 'integer',

@@ -29,7 +29,7 @@ export const NETWORK = {
   TRUST_PROXY: {
     kind: 'list',
     items: 'addresses, CIDRs like 10.0.0.0/8, or loopback',
-    about: 'Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.',
+    about: 'Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.',
   },
   TLS_CERT: {
     kind: 'text',

@@ -49,7 +49,7 @@ export const OBSERVING = {
   TRACE_URL: {
     kind: 'text',
     is: 'URL with `{trace_id}` in it',
-    about: 'Where a trace can be looked at. The [dashboard](dashboard.md) links to it.',
+    about: 'Where a trace is shown. The [dashboard](dashboard.md) links to it.',
   },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     kind: 'text',

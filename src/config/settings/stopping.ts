@@ -8,6 +8,6 @@ export const STOPPING = {
     least: 0,
     most: 300,
     about:
-      'How long a replica serves on after SIGTERM, with `/readyz` at 503, so that [a proxy notices](operating.md#stopping).',
+      'How long a replica keeps serving after SIGTERM, with `/readyz` at 503, so that [a proxy notices](operating.md#stopping).',
   },
 } satisfies Settings;

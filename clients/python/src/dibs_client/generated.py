@@ -46,7 +46,7 @@ class AckRequest(TypedDict):
 
 
 class Acked(TypedDict):
-    """What became of an ack."""
+    """The result of an ack."""
 
     id: str
     state: JobState
@@ -158,7 +158,7 @@ class ExtendRequest(TypedDict):
 
 
 class Extended(TypedDict):
-    """What became of an extend."""
+    """The result of an extend."""
 
     id: str
     state: JobState
@@ -173,7 +173,7 @@ FieldProblem = TypedDict(
 
 
 class Health(TypedDict):
-    """All is well."""
+    """Alive or ready."""
 
     status: Literal["ok"]
 
@@ -193,7 +193,7 @@ class HistoryEvent(TypedDict):
 
 
 class Job(TypedDict):
-    """A job and where it stands."""
+    """A job and its state."""
 
     id: str
     queue: QueueName
@@ -321,7 +321,7 @@ class KeyRotation(TypedDict):
 
 
 class LeasedJob(TypedDict):
-    """A job, leased to the claimant."""
+    """A job with its lease."""
 
     id: str
     queue: QueueName
@@ -509,7 +509,7 @@ class QueueConfig(TypedDict):
 
 
 class QueueCounts(TypedDict):
-    """Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first look, they may be those of the metrics, up to a minute old."""
+    """Jobs by state, as they are now: of a queue of up to 100,000 jobs that is asked for alone, and of the smallest queues of a page, up to 10,000 jobs together. The counts of larger ones are up to 20 times as old as counting them takes. On the first request, they may be those of the metrics, up to a minute old."""
 
     scheduled: int
     ready: int
@@ -685,7 +685,7 @@ class SettleRequest(TypedDict):
 
 
 class SettleResult(TypedDict):
-    """What became of one item. The `code` of its `problem` is one with which the single call is refused."""
+    """The result of one item. The `code` of its `problem` is one with which the single call is refused."""
 
     id: str
     status: int
@@ -1008,7 +1008,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Job":
-        """Fail an attempt: the job is tried again after a backoff, or is dead."""
+        """Fail an attempt: the job is retried after its backoff, or is dead."""
         return self.request(
             "POST",
             f'/jobs/{quote(id, safe="")}/nack',
@@ -1023,7 +1023,7 @@ class Operations:
         *,
         timeout: float | None = None,
     ) -> "Job":
-        """Give a job back unworked."""
+        """Release a job: no attempt is charged."""
         return self.request(
             "POST",
             f'/jobs/{quote(id, safe="")}/release',
