@@ -8,7 +8,7 @@ import type { Action, Event } from './events.ts';
 import { groupBy } from './groupBy.ts';
 import type { Leases } from './leasedJob.ts';
 import { alarms } from './limits.ts';
-import { newState } from './moves.ts';
+import { newState, type State } from './moves.ts';
 import type { OpenClaims } from './openClaims.ts';
 import type { Paces } from './paces.ts';
 import { step } from './step.ts';
@@ -26,7 +26,7 @@ interface Part {
 
 /** Carries out what step.ts decides: all the I/O of claims. */
 export class Actor {
-  readonly state = newState();
+  readonly state: State;
   readonly #places: ClaimPlaces;
   readonly #open: OpenClaims;
   readonly #running = new Set<Promise<unknown>>();
@@ -34,6 +34,10 @@ export class Actor {
 
   constructor(places: ClaimPlaces, open: OpenClaims) {
     this.#places = places;
+    this.state = newState({
+      databaseOf: places.known,
+      isAway: (queue) => placeOf(places, queue).isAway(),
+    });
     this.#open = open;
   }
 
@@ -110,8 +114,18 @@ export class Actor {
   }
 
   #giveBack(jobs: LeasedJob[]): void {
-    const places = groupBy(jobs, ({ queue }) => placeOf(this.#places, queue));
-    for (const [{ giveBack }, own] of places) giveBack(own);
+    const { known, find } = this.#places;
+    for (const [queue, own] of groupBy(jobs, (job) => job.queue)) {
+      if (!find || known(queue)) placeOf(this.#places, queue).giveBack(own);
+      // If nobody tells where they are, the leases run out.
+      else
+        this.#keep(
+          find(queue).then(
+            (found) => found?.giveBack(own),
+            () => undefined,
+          ),
+        );
+    }
   }
 
   #end(claim: Claim): void {
@@ -130,11 +144,25 @@ export class Actor {
   }
 
   async #takePart(line: WaitLine, part: Part): Promise<void> {
-    part.database = placeOf(this.#places, line.name);
-    part.queue = await part.database.queues.byName(line.name);
+    await this.#findQueue(line.name, part);
     const exists = part.queue !== undefined;
     part.hasBegun = !exists;
     await this.act({ type: 'asked', line, exists }, part);
+  }
+
+  /** Finds the queue of a part, also where it was created or moved to a moment ago. */
+  async #findQueue(name: string, part: Part): Promise<void> {
+    const { known, find } = this.#places;
+    const lookIn = async (database: ClaimDatabase | undefined) => {
+      if (!database) return;
+      part.database = database;
+      part.queue = await database.queues.byName(name);
+    };
+    const before = known(name);
+    await lookIn(before);
+    if (part.queue || !find) return;
+    const now = await find(name);
+    if (now !== before) await lookIn(now);
   }
 
   #join(line: WaitLine, part: Part): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Askers, askers } from '../askers.ts';
 import { type Hold, LARGEST_BYTES } from '../memory.ts';
+import type { Db } from '../postgres/pool.ts';
 import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
 
 /*
@@ -38,6 +39,11 @@ export interface ClaimRequest extends AskedClaim {
 export interface ClaimName {
   mark: string;
   holder: string;
+  /**
+   * The databases where the request may lease. In the first one it is decided which request goes on. With one database
+   * it is that one.
+   */
+  askedIn: Db[];
 }
 
 /**
@@ -78,6 +84,9 @@ export interface Claim {
   hold: (() => Hold) | undefined;
   /** The queue that it visits. Beyond the last one it waits. */
   visit: number;
+  /** It has looked at one of its queues. Else all of their databases failed, and the last one with `failure`. */
+  seen: boolean;
+  failure: unknown;
   /** At its last look, memory was short, and there was room for small jobs only. */
   starved: boolean;
   /**
@@ -85,8 +94,11 @@ export interface Claim {
    * this.
    */
   settling: Promise<unknown> | undefined;
-  /** It had its row of dibs.repeatable_claims at some time. So a request that has the row now came later. */
-  owned: boolean;
+  /**
+   * Where it had its row of dibs.repeatable_claims at some time. So a request that has a row now came later. Only a
+   * claim with a name has rows.
+   */
+  owned: Set<Db> | undefined;
   /** Its `wait_seconds`. */
   timer: NodeJS.Timeout | undefined;
   answered: Promise<LeasedJob[]>;
@@ -122,9 +134,11 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined): Cl
     bytes: 0,
     hold: request.hold,
     visit: 0,
+    seen: false,
+    failure: undefined,
     starved: false,
     settling: request.settling,
-    owned: false,
+    owned: name && new Set(),
     timer: undefined,
     answered,
     answer,

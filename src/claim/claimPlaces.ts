@@ -18,14 +18,24 @@ export interface ClaimDatabase {
   notifier: Pick<Notifier, 'waiting'>;
   /** Whether its duties do not rest. */
   isAwake(): boolean;
+  /** Whether it is known not to answer. */
+  isAway(): boolean;
 }
 
-/** Which queue is in which database. */
+/**
+ * Which queue is in which database. When a queue has come into being, or is in another database now, `wake(queue)` of
+ * the claims has those that wait look there. If that is not called, they look within a second.
+ */
 export interface ClaimPlaces<Database extends ClaimDatabase = ClaimDatabase> {
-  /** The databases of this replica. A queue of which nothing is known is looked for in the first one. */
+  /** The databases of this replica. A queue of which nothing is known is looked for in the first one, `home`. */
   all(): [Database, ...Database[]];
-  /** Where a queue is, as far as this replica knows. */
+  /** Where a queue is, as far as this replica knows without a look. */
   known(queue: string): Database | undefined;
+  /**
+   * Looks at `home` where a queue is now, whatever is known, and remembers it. Those who ask at the same time share a
+   * statement. Missing where there is one database only. @throws Refusal `unavailable`
+   */
+  find?(queue: string): Promise<Database | undefined>;
 }
 
 /** Where a queue is, or would be looked for. */

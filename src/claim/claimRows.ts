@@ -14,6 +14,7 @@ import type { RepeatedRow } from './leasedJob.ts';
 const statements = {
   own: prepared('claim/own'),
   ownLeased: prepared('claim/own_leased'),
+  hurry: prepared('claim/hurry'),
   lock: prepared('claim/lock', row<{ holder: string; waits: boolean; looks: boolean }>()),
   repeat: prepared('claim/repeat', row<RepeatedRow>()),
   leave: prepared('claim/leave'),
@@ -50,9 +51,9 @@ export const namesOf = (claims: Claim[]): ClaimName[] => claims.flatMap(({ name 
  * look a claim writes its row (own.sql). Later it writes only when it got jobs (own_leased.sql). Both fail
  * (isClaimTaken) when another request of the claim was first.
  */
-export function ownCalls(claims: Claim[]): { before: Call[]; behind: Call[] } {
-  const first = claims.filter((claim) => claim.name && !claim.owned);
-  const later = claims.filter((claim) => claim.name && claim.owned);
+export function ownCalls(db: Db, claims: Claim[]): { before: Call[]; behind: Call[] } {
+  const first = claims.filter((claim) => claim.name && !claim.owned?.has(db));
+  const later = claims.filter((claim) => claim.name && claim.owned?.has(db));
   const waits = first.map(({ wish }) => wish === 'wait');
   return {
     before: first.length > 0 ? [callOf(statements.own, { ...listed(namesOf(first)), waits })] : [],
@@ -69,18 +70,39 @@ export async function noteTaken(db: Db, claims: Claim[]): Promise<void> {
 /** Writes the rows of claims whose queue is empty or does not exist: for them, no claiming statement does it. */
 export async function ownWithoutLeasing(db: Database, claims: Claim[]): Promise<void> {
   for (
-    let left = claims.filter(({ owned }) => !owned);
+    let left = claims.filter(({ owned }) => !owned?.has(db));
     left.length > 0;
     left = left.filter((claim) => !isGivenUp(claim))
   )
     try {
-      await db.pipeline(ownCalls(left).before);
-      for (const claim of left) claim.owned = true;
+      await db.pipeline(ownCalls(db, left).before);
+      for (const claim of left) claim.owned?.add(db);
       return;
     } catch (error) {
       if (!isClaimTaken(error)) throw error;
       await noteTaken(db, left);
     }
+}
+
+/** Whether a claim may lease in this database. If it has a name, it must have asked there for leases of that name. */
+export const mayLeaseIn =
+  (db: Db) =>
+  ({ name }: Claim): boolean =>
+    name?.askedIn.includes(db) ?? true;
+
+/**
+ * Lets claims lease in one more database: a queue of theirs is there now. They write their rows there, and then make sure
+ * that no other request has taken them where that is decided: whoever takes them later finds these rows.
+ */
+export async function enter(db: Database, strangers: Claim[]): Promise<void> {
+  await ownWithoutLeasing(db, strangers);
+  for (const claim of strangers) {
+    const { name } = claim;
+    const [decidingDb] = name?.askedIn ?? [];
+    if (!name || !decidingDb || isGivenUp(claim)) continue;
+    await noteTaken(decidingDb, [claim]);
+    name.askedIn.push(db);
+  }
 }
 
 /** What a request finds when it asks for the leases of its claim. */
@@ -91,31 +113,41 @@ export interface Found {
   looks: boolean;
   /** The request that waits for jobs, if there is one. */
   waiter: string | undefined;
+  /** Another request had the claim before. */
+  isTaken: boolean;
 }
 
 /**
  * Asks for the leases of a claim. `takes`: if there are none, the request becomes the holder, and may lease. For the
  * next 3 s, no other request can become it: by then, this one has looked at its queues. `waits`: it will wait if it
- * finds no jobs.
+ * finds no jobs. `hurries`: the holder before it is not left alone, and neither is this request.
  */
 export async function findLeases(
   db: Database,
   name: ClaimName,
-  { takes, waits }: { takes: boolean; waits: boolean },
+  { takes, waits, hurries = false }: { takes: boolean; waits: boolean; hurries?: boolean },
 ): Promise<Found> {
   const { mark, holder: request } = name;
-  const [locked, rows] = await db.pipeline([
+  const hurry = hurries ? [callOf(statements.hurry, { mark })] : [];
+  const results = await db.pipeline([
     callOf(statements.lock, { mark, request }),
+    ...hurry,
     callOf(statements.repeat, { mark, request, takes, waits }),
+    ...hurry,
   ]);
-  const before = locked?.[0] as { holder: string; waits: boolean; looks: boolean };
+  const before = results[0]?.[0] as { holder: string; waits: boolean; looks: boolean };
   const isOther = before.holder !== request;
   return {
-    rows: rows as unknown as Found['rows'],
+    rows: results[1 + hurry.length] as unknown as Found['rows'],
     looks: before.looks && isOther,
     waiter: before.waits && isOther ? before.holder : undefined,
+    isTaken: isOther,
   };
 }
+
+/** The holder of a claim looks at its queues no more. Nobody waits for it any longer. */
+export const endLook = (db: Db, { mark }: ClaimName): Promise<unknown> =>
+  db.query(statements.hurry, { mark });
 
 /**
  * A request stops answering for its claim. If it was the last one, the leases are returned: somebody must release them.

@@ -1,7 +1,7 @@
 import type { RoundTrip } from '../batching/roundTrip.ts';
 import type { ScanRanges } from '../floor/scanRanges.ts';
 import { timeLimit } from '../postgres/pipeline.ts';
-import type { Database } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { type Prepared, prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, slotsOf } from './claim.ts';
@@ -73,8 +73,8 @@ function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair 
 }
 
 /** What runs before the statement and after it, in its transaction. */
-function callsAround(claims: Claim[], { claim_holders, slots }: Parameters, { known, way }: Scan) {
-  const { before, behind } = claim_holders ? ownCalls(claims) : { before: [], behind: [] };
+function callsAround(db: Db, claims: Claim[], { claim_holders, slots }: Parameters, { known, way }: Scan) {
+  const { before, behind } = claim_holders ? ownCalls(db, claims) : { before: [], behind: [] };
   if (way !== 'limited walk') return { before, behind };
   return {
     before: [...before, timeLimit(known.keySearch.limitMs(slots))],
@@ -97,7 +97,7 @@ export async function runClaim(context: {
   filled: () => void;
 }): Promise<Claimed> {
   const { db, on, isShared, queue, claims, parameters, scan, filled } = context;
-  const around = callsAround(claims, parameters, scan);
+  const around = callsAround(db, claims, parameters, scan);
   const chosen = choose(queue, parameters, scan);
   const statement = chosen.statement as Prepared<object, ClaimedRow>;
   const serveKeys = (rows: ClaimedRow[]) => {

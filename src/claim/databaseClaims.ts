@@ -8,7 +8,8 @@ import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Settlement } from '../settle/verbs.ts';
-import { ownWithoutLeasing } from './claimRows.ts';
+import type { Claim } from './claim.ts';
+import { mayLeaseIn, ownWithoutLeasing } from './claimRows.ts';
 import { createLease } from './lease.ts';
 import { createLostLeases } from './lostLeases.ts';
 import { createPaces } from './paces.ts';
@@ -40,9 +41,10 @@ export function createDatabaseClaims(context: {
     notifier,
     joinRoundTrip,
     isAwake: context.rest.isAwake,
+    isAway: () => !db.serves(),
     paces: createPaces(db.connections().most),
     leaseJobs,
-    ownWithoutLeasing: (claims: Parameters<typeof ownWithoutLeasing>[1]) => ownWithoutLeasing(db, claims),
+    ownWithoutLeasing: (claims: Claim[]) => ownWithoutLeasing(db, claims.filter(mayLeaseIn(db))),
     giveBack: lostLeases.giveBack,
     leave: lostLeases.leave,
 

@@ -2,6 +2,7 @@ import type { RoundTrip } from '../batching/roundTrip.ts';
 import type { Ledger } from '../ledger.ts';
 import { WAITING_BYTES } from '../memory.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import type { Db } from '../postgres/pool.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import { Actor } from './actor.ts';
@@ -29,8 +30,8 @@ export interface OpenClaim {
   hasLooked(): boolean;
   /** Whether another request with the same claim_id has leased, or may lease. */
   isTaken(): boolean;
-  /** Whether it had its row at some time. If so, a request that has the row now came later. */
-  hasOwned(): boolean;
+  /** Whether it had its row at some time, there or anywhere. If so, a request that has the row now came later. */
+  hasOwned(db?: Db): boolean;
 }
 
 function handleOf(claim: Claim, act: Actor['act']): OpenClaim {
@@ -40,7 +41,7 @@ function handleOf(claim: Claim, act: Actor['act']): OpenClaim {
     replace: () => void act({ type: 'wait over', claim }),
     hasLooked: () => hasLooked(claim),
     isTaken: () => claim.wish === 'taken',
-    hasOwned: () => claim.owned,
+    hasOwned: (db) => (db ? claim.owned?.has(db) : claim.owned && claim.owned.size > 0) ?? false,
   };
 }
 

@@ -10,7 +10,7 @@ import type { Database } from '../postgres/pool.ts';
 import type { Queue } from '../queues/cache.ts';
 import { CLAIM_BYTES, type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { type Claimed, parametersOf, type Room, runClaim } from './claimingStatement.ts';
-import { namesOf, noteTaken } from './claimRows.ts';
+import { enter, mayLeaseIn, namesOf, noteTaken } from './claimRows.ts';
 import { isWalk } from './keySearch.ts';
 import { dealRows, type Leases } from './leasedJob.ts';
 import { hasClaimLimit } from './limits.ts';
@@ -70,6 +70,7 @@ export function createLease(context: {
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
   const { db, arrivals, memory, memories, lost, tally, leaseEnds } = context;
+  const isAllowed = mayLeaseIn(db);
   const floors = createRaiseFloor({ db, arrivals });
   const scans = createScans(arrivals, floors);
 
@@ -94,6 +95,12 @@ export function createLease(context: {
 
   async function lease(asked: Asked, isHeldUp = false): Promise<Leases> {
     const { queue, claims, room, filled } = asked;
+    const strangers = claims.filter((claim) => !isAllowed(claim));
+    if (strangers.length > 0) {
+      asked.trip.leave();
+      await enter(db, strangers);
+      return { jobs: claims.map(() => []), cut: true };
+    }
     const { on, isShared, way } = await takePlace(asked, isHeldUp);
     const scan = scans.choose(memories.of(queue), way);
     const nonces = claims.map(() => randomUUID());
@@ -116,6 +123,7 @@ export function createLease(context: {
     scans.leased(scan, rows, { startedAt, slots: parameters.slots });
     tally?.claimed(queue.id, rows);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);
+    for (const { owned } of claims) owned?.add(db);
     for (const leased of jobs)
       for (const { id, lease_seconds } of leased) leaseEnds.note(id, startedAt + lease_seconds * 1000);
     // `size` is in UTF-16 units. Each is at most 3 bytes of UTF-8: a character of 4 bytes has two units.

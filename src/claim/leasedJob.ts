@@ -78,7 +78,6 @@ export function dealRows(
       leased.push(job);
       own += sizeOf(job);
     }
-    claim.owned = true;
     claim.bytes += own;
     if (own > SMALL_BYTES) claim.hold?.().add(own * (COPIES - 1));
     size += own;

@@ -1,4 +1,4 @@
-import { overloaded } from '../errors.ts';
+import { overloaded, Refusal } from '../errors.ts';
 import { backInLine, CLAIM_BYTES, type Claim, hasLooked, isGivenUp, slotsOf } from './claim.ts';
 import type { Action } from './events.ts';
 import {
@@ -12,7 +12,18 @@ import {
 
 /* The moves of claims and wait lines. step.ts decides when each is made. */
 
-export const newState = () => ({
+/** What is known of the databases that the queues are in. */
+export interface Whereabouts {
+  /** Two queues are in the same database if this is the same. */
+  databaseOf(queue: string): unknown;
+  /** Whether the database of a queue is known not to answer. */
+  isAway(queue: string): boolean;
+}
+
+const ONE_DATABASE: Whereabouts = { databaseOf: () => undefined, isAway: () => false };
+
+export const newState = (whereabouts = ONE_DATABASE) => ({
+  ...whereabouts,
   lines: createWaitLines(),
   arrivals: 0,
   isClosed: false,
@@ -32,8 +43,9 @@ export function finish(state: State, claim: Claim): void {
   // The jobs of a claim with a name are not given back here: a repeat may still get them (repeatable.ts).
   if (claim.wish === 'gone' && !claim.name && claim.jobs.length > 0)
     state.actions.push({ type: 'give back', jobs: claim.jobs.splice(0) });
-  if (claim.starved && claim.jobs.length === 0 && !isGivenUp(claim))
-    state.actions.push({ type: 'refuse', claim, error: overloaded() });
+  const isServed = claim.jobs.length > 0 || isGivenUp(claim);
+  if (claim.starved && !isServed) state.actions.push({ type: 'refuse', claim, error: overloaded() });
+  else if (!claim.seen && !isServed) state.actions.push({ type: 'refuse', claim, error: claim.failure });
   else state.actions.push({ type: 'answer', claim });
 }
 
@@ -61,13 +73,35 @@ export function wake(state: State, line: WaitLine): void {
   joinNextTrip(state, line);
 }
 
+/** A claim does not visit the next of its queues that are out of reach. It still waits for them. */
+function passOver(claim: Claim, isOut: (queue: string) => boolean): void {
+  while (!hasLooked(claim) && isOut(claim.queues[claim.visit] as string)) claim.visit++;
+}
+
+/** A claim that came visits its first queue. If others can serve it, it passes over those whose database is away. */
+export function visitFirst(state: State, claim: Claim): void {
+  if (!claim.queues.every(state.isAway)) passOver(claim, state.isAway);
+  joinNextTrip(state, state.lines.of(claim.queues[claim.visit] as string), 'first');
+}
+
 /** Decides what a claim does after a statement that served it, or that showed its queue to be empty. */
 export function proceed(state: State, claim: Claim, line: WaitLine): void {
-  const isOver = slotsOf(claim) === 0 || claim.bytes >= CLAIM_BYTES || isGivenUp(claim);
+  claim.seen = true;
   const isVisit = !hasLooked(claim);
-  if (isVisit && !isOver) claim.visit++;
+  if (isVisit && !isOver(claim)) {
+    claim.visit++;
+    const here = state.databaseOf(line.name);
+    passOver(claim, (queue) => state.databaseOf(queue) !== here && state.isAway(queue));
+  }
+  goOn(state, claim, line, isVisit);
+}
+
+const isOver = (claim: Claim) => slotsOf(claim) === 0 || claim.bytes >= CLAIM_BYTES || isGivenUp(claim);
+
+/** A claim that has been at the queue of `line` visits its next queue, waits, or is answered. */
+function goOn(state: State, claim: Claim, line: WaitLine, isVisit: boolean): void {
   backInLine(claim);
-  if (isOver) {
+  if (isOver(claim)) {
     finish(state, claim);
   } else if (claim.state === 'visiting') {
     joinNextTrip(state, state.lines.of(claim.queues[claim.visit] as string), 'next');
@@ -81,6 +115,33 @@ export function proceed(state: State, claim: Claim, line: WaitLine): void {
       if (other !== line) joinNextTrip(state, other);
     }
   }
+}
+
+/**
+ * The database of this line failed a claim. If it has queues in other databases, it goes on there, and waits for its
+ * queues here all the same. If not, it is refused. `mayHaveLeased`: its statement may have leased jobs.
+ */
+export function goElsewhere(
+  state: State,
+  claim: Claim,
+  line: WaitLine,
+  { error, mayHaveLeased }: { error: unknown; mayHaveLeased: boolean },
+): void {
+  const here = state.databaseOf(line.name);
+  const isHere = (queue: string) => state.databaseOf(queue) === here;
+  const isOutage = error instanceof Refusal && error.code === 'unavailable';
+  if (!isOutage || claim.queues.every((queue) => isHere(queue) || state.isAway(queue))) {
+    fail(state, claim, error);
+    return;
+  }
+  const isVisit = !hasLooked(claim);
+  const visited = claim.visit;
+  // What it may have leased here is given back, with all that has its name (lostLeases.ts). So it may lease no more here.
+  if (mayHaveLeased && claim.name) state.lines.leave(claim, isHere);
+  passOver(claim, (queue) => isHere(queue) || state.isAway(queue));
+  if (claim.visit === visited && !mayHaveLeased) return;
+  claim.failure = error;
+  goOn(state, claim, line, isVisit);
 }
 
 /** Puts claims into a statement. Until it is known that all of them get jobs, no later claim of the line is served. */

@@ -73,6 +73,8 @@ function createLooks<Lines extends object>(context: {
 
 interface Context {
   lines: WaitLines;
+  /** A line looks, in whichever database its queue is. */
+  ask(line: WaitLine): void;
   look(line: WaitLine): Promise<void> | undefined;
   fail(line: WaitLine, error: unknown): void;
   places: ClaimPlaces;
@@ -85,7 +87,7 @@ interface MomentLines {
 }
 
 /** The looks at the queues of one database. */
-function createDatabasePolls(database: ClaimDatabase, { lines, look, fail, places }: Context) {
+function createDatabasePolls(database: ClaimDatabase, { lines, ask, look, fail, places }: Context) {
   const isHere = ({ name }: WaitLine) => placeOf(places, name) === database;
   const moments = Array.from(
     { length: MOMENTS },
@@ -99,7 +101,20 @@ function createDatabasePolls(database: ClaimDatabase, { lines, look, fail, place
     asking.add(moment);
     const names = asked.map(({ name }) => name);
     const existing = await database.queues.refresh(names).finally(() => asking.delete(moment));
-    for (const line of asked) if (!line.missing || existing.has(line.name)) looks.ask(line);
+    const isSomewhere = (line: WaitLine) => !line.missing || existing.has(line.name);
+    for (const line of asked) if (isSomewhere(line)) looks.ask(line);
+    if (places.find)
+      await lookElsewhere(
+        asked.filter((line) => !isSomewhere(line)),
+        places.find,
+      );
+  }
+
+  /** These queues are not here. Looks whether they are in other databases by now. */
+  async function lookElsewhere(asked: WaitLine[], find: NonNullable<ClaimPlaces['find']>): Promise<void> {
+    // If `home` is away, the lines that look there find it out.
+    const found = await Promise.all(asked.map(({ name }) => find(name).catch(() => undefined)));
+    for (const [i, line] of asked.entries()) if (found[i] && found[i] !== database) ask(line);
   }
 
   const looks = createLooks<WaitLine | MomentLines>({
@@ -124,13 +139,14 @@ function createDatabasePolls(database: ClaimDatabase, { lines, look, fail, place
  * The looks of claims that nobody woke: each wait line looks once a second, in its moment. While a database rests
  * (src/maintenance/rest.ts), none does there. Nothing is done anywhere then, and no notification can be lost.
  */
-export function createPolls(context: Context) {
-  const { lines, places } = context;
+export function createPolls(options: Omit<Context, 'ask'>) {
+  const { lines, places } = options;
+  const ask = (line: WaitLine): void => pollsOf(placeOf(places, line.name)).ask(line);
   const polls = new Map<ClaimDatabase, ReturnType<typeof createDatabasePolls>>();
   function pollsOf(database: ClaimDatabase) {
     let own = polls.get(database);
     if (!own) {
-      own = createDatabasePolls(database, context);
+      own = createDatabasePolls(database, { ...options, ask });
       polls.set(database, own);
     }
     return own;
@@ -156,7 +172,7 @@ export function createPolls(context: Context) {
 
   return {
     /** A line looks, as soon as there is a place. */
-    ask: (line: WaitLine): void => pollsOf(placeOf(places, line.name)).ask(line),
+    ask,
 
     /** All lines look, as soon as there are places. */
     askAll(): void {

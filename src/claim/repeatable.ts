@@ -1,11 +1,9 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { Ledger } from '../ledger.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
-import type { ClaimName, ClaimRequest } from './claim.ts';
+import type { ClaimRequest } from './claim.ts';
 import { takenOf } from './claimRows.ts';
-import type { DatabaseClaims } from './databaseClaims.ts';
 import type { OpenClaim } from './dispatcher.ts';
-import { groupBy } from './groupBy.ts';
 import { type KnownMarks, RepeatableClaim, type RepeatableOptions } from './repeatableClaim.ts';
 
 /** How many marks a replica remembers. */
@@ -24,8 +22,7 @@ interface Answer {
 
 /** Of the requests of a claim in this process, the one that leases. The others wait for it. */
 interface Leader {
-  name: ClaimName;
-  database: DatabaseClaims;
+  claim: RepeatableClaim;
   /** Tells it to wait no longer. Settles with its answer. */
   replace(): Promise<Answer>;
 }
@@ -102,21 +99,22 @@ export class RepeatableClaims {
   /** Another replica tells that a request there took this claim. `holder`, which had it before, may wait here. */
   replaced(mark: string, holder: string): void {
     const leader = this.#leaders.get(mark);
-    if (leader?.name.holder === holder) void leader.replace();
+    if (leader?.claim.name.holder === holder) void leader.replace();
   }
 
   /** Asks the databases which claims other replicas have taken: notifications may have been lost. */
   check(): void {
-    for (const [{ db }, leaders] of groupBy(this.#leaders.values(), ({ database }) => database))
-      takenOf(
-        db,
-        leaders.map(({ name }) => name),
-      ).then(
+    const claims = [...this.#leaders.values()].map(({ claim }) => claim);
+    for (const database of new Set(claims.flatMap((claim) => claim.databases()))) {
+      const own = claims.filter((claim) => claim.databases().includes(database));
+      const names = own.map(({ name }) => name);
+      takenOf(database.db, names).then(
         (taken) => {
           for (const mark of taken) void this.#leaders.get(mark)?.replace();
         },
         (error) => this.#log(error, 'claims that wait were not checked'),
       );
+    }
   }
 
   /** Settles when no claim is under way. */
@@ -140,7 +138,7 @@ export class RepeatableClaims {
 
   /** Makes it the leader of its claim in this process. */
   #lead(claim: RepeatableClaim): Promise<Answer> {
-    const { name, database } = claim;
+    const { name } = claim;
     const none = { claim, jobs: [], requests: 0 };
     const leading = claim
       .lease()
@@ -151,7 +149,7 @@ export class RepeatableClaims {
       // If the leader is refused, the next request tries itself.
       return leading.catch(() => none);
     };
-    this.#leaders.set(name.mark, { name, database, replace });
+    this.#leaders.set(name.mark, { claim, replace });
     leading.then(
       (answer) => this.#leaveIfUnused(answer),
       () => undefined,

@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sizeOf } from '../job.ts';
 import { COPIES } from '../memory.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
+import { askEverywhere, databasesOf, type FoundEverywhere } from './askEverywhere.ts';
 import { type ClaimName, type ClaimRequest, queuesOf } from './claim.ts';
-import { type ClaimPlaces, placeOf } from './claimPlaces.ts';
-import { findLeases, markOf } from './claimRows.ts';
+import type { ClaimPlaces } from './claimPlaces.ts';
+import { endLook, findLeases, markOf } from './claimRows.ts';
 import type { DatabaseClaims } from './databaseClaims.ts';
 import type { OpenClaim } from './dispatcher.ts';
 import { toLeases } from './leasedJob.ts';
@@ -33,8 +34,6 @@ export interface KnownMarks {
  */
 export class RepeatableClaim {
   readonly name: ClaimName;
-  /** Where its row is. */
-  readonly database: DatabaseClaims;
   readonly #options: RepeatableOptions;
   readonly #known: KnownMarks;
   readonly #request: ClaimRequest;
@@ -42,6 +41,8 @@ export class RepeatableClaim {
   readonly #waitsUntil: number;
   /** replaced: a newer request takes its place, so it waits no longer. gone: its consumer hung up. */
   #state: 'open' | 'replaced' | 'gone' = 'open';
+  /** Where its queues are, in the order of `databasesOf`. */
+  #databases: DatabaseClaims[];
   /** Its claim in the wait lines. Undefined while it only asks for leases. */
   #made: OpenClaim | undefined;
   /** It became the holder in the row (`takes`). Requests at other replicas wait until it has looked at its queues. */
@@ -52,8 +53,11 @@ export class RepeatableClaim {
     this.#known = known;
     this.#request = request;
     this.#queues = queuesOf(request);
-    this.name = { mark: markOf(id, this.#queues), holder: randomUUID() };
-    this.database = placeOf(options.places, this.#queues[0] as string);
+    const { all } = options.places;
+    // With several databases, `lease` finds out which of them.
+    this.#databases = all().slice(0, 1);
+    const askedIn = this.#databases.map(({ db }) => db);
+    this.name = { mark: markOf(id, this.#queues), holder: randomUUID(), askedIn };
     this.#waitsUntil = performance.now() + (request.wait_seconds ?? 0) * 1000;
   }
 
@@ -67,7 +71,14 @@ export class RepeatableClaim {
 
   /** It stops answering for its claim. If no other request answers, the leases go back. */
   leave(): void {
-    this.database.leave(this.name);
+    for (const { leave } of this.databases()) leave(this.name);
+  }
+
+  /** Where it may have rows. */
+  databases(): DatabaseClaims[] {
+    return this.#options.places
+      .all()
+      .filter((one) => this.#databases.includes(one) || this.name.askedIn.includes(one.db));
   }
 
   /** It waits no longer. It still looks at all of its queues once. */
@@ -83,13 +94,25 @@ export class RepeatableClaim {
 
   /** Returns the jobs that another request of the claim has leased. If there are none, leases jobs. */
   async lease(): Promise<LeasedJob[]> {
+    if (this.#options.places.find) {
+      await this.#findDatabases();
+      this.name.askedIn = this.#databases.map(({ db }) => db);
+    }
     try {
-      let jobs = this.#known.has(this.name.mark) ? await this.#find({ takes: true }) : undefined;
+      const asksFirst = this.#databases.length > 1 || this.#known.has(this.name.mark);
+      let jobs = asksFirst ? await this.#find({ takes: true }) : undefined;
       while (!jobs && !this.isGone()) jobs = (await this.#claimOnce()) ?? (await this.#find({ takes: true }));
       return jobs ?? [];
     } finally {
       if (this.#othersWait && !this.#made?.hasOwned()) this.leave();
+      else if (this.#othersWait) this.#endLook();
     }
+  }
+
+  /** It got its jobs before it looked in the database that decides. There, others would wait for it. */
+  #endLook(): void {
+    const [decides] = this.name.askedIn;
+    if (decides && !this.#made?.hasOwned(decides)) endLook(decides, this.name).catch(() => undefined);
   }
 
   #waitSeconds(): number {
@@ -116,22 +139,24 @@ export class RepeatableClaim {
    * With `takes`, it is the holder then.
    */
   async #find({ takes }: { takes: boolean }): Promise<LeasedJob[] | undefined> {
-    const { db, queues, notifier } = this.database;
     const { name } = this;
     this.#known.add(name.mark);
     // The settlement of the same request may end leases of the claim.
     await this.#request.settling;
     try {
       while (!this.isGone()) {
-        const { rows, looks, waiter } = await findLeases(db, name, { takes, waits: this.#waitSeconds() > 0 });
-        if (rows.length > 0) {
-          const jobs = await toLeases(rows, this.#queues, queues);
+        const { found, looks } = await this.#ask(takes);
+        const jobs = await this.#jobsOf(found);
+        if (jobs.length > 0) {
           this.takeMemory(jobs);
           return jobs;
         }
+        if (!looks && takes && this.#options.places.find && (await this.#findDatabases())) continue;
         if (!looks) {
           this.#othersWait = takes;
-          if (waiter && takes) notifier.replaced(name.mark, waiter);
+          if (takes)
+            for (const { waiter, database } of found)
+              if (waiter) database.notifier.replaced(name.mark, waiter);
           return undefined;
         }
         await sleep(ASK_AGAIN_MS);
@@ -142,5 +167,36 @@ export class RepeatableClaim {
       this.leave();
       throw error;
     }
+  }
+
+  /** Finds out where its queues are now. Returns whether one of them is where it was not known to be. */
+  async #findDatabases(): Promise<boolean> {
+    const before = this.#databases;
+    this.#databases = await databasesOf(this.#options.places, this.#queues);
+    return this.#databases.some((database) => !before.includes(database));
+  }
+
+  async #ask(takes: boolean): Promise<FoundEverywhere> {
+    const how = { takes, waits: this.#waitSeconds() > 0 };
+    const [database, ...others] = this.#databases as [DatabaseClaims];
+    if (others.length > 0) {
+      const everywhere = await askEverywhere(this.#databases, this.name, how);
+      this.name.askedIn = everywhere.found.map((here) => here.database.db);
+      return everywhere;
+    }
+    this.name.askedIn = [database.db];
+    const found = await findLeases(database.db, this.name, how);
+    return { found: [{ ...found, database }], looks: found.looks };
+  }
+
+  /** The jobs of the leases, in the order of the queues that the request names. */
+  async #jobsOf(found: FoundEverywhere['found']): Promise<LeasedJob[]> {
+    const queues = this.#queues;
+    const leased = await Promise.all(
+      found.map(({ rows, database }) => toLeases(rows, queues, database.queues)),
+    );
+    const jobs = leased.flat();
+    if (found.length > 1) jobs.sort((a, b) => queues.indexOf(a.queue) - queues.indexOf(b.queue));
+    return jobs;
   }
 }

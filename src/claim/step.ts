@@ -3,14 +3,15 @@ import { backInLine, isGivenUp, wantOnly } from './claim.ts';
 import type { Action, Event } from './events.ts';
 import {
   enterStatement,
-  fail,
   finish,
   foundNothing,
+  goElsewhere,
   joinNextTrip,
   leaveStatement,
   proceed,
   type State,
   unblock,
+  visitFirst,
   wake,
 } from './moves.ts';
 import { isOutside, isVisitorOf, mayHoldMore, nextBatch, waitersFor } from './waitLine.ts';
@@ -28,7 +29,7 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
     claim.arrival = state.arrivals++;
     if (state.isClosed) wantOnly(claim, 'look');
     state.lines.enterAll(claim);
-    joinNextTrip(state, state.lines.of(claim.queues[0] as string), 'first');
+    visitFirst(state, claim);
   },
 
   'wait over'(state, { claim }) {
@@ -143,7 +144,12 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
       // A claim of this line may be in a statement of another queue. It looks here when it is back.
       line.woken = true;
     }
-    for (const claim of [...line.claims]) if (claim.state !== 'in a statement') fail(state, claim, error);
+    for (const claim of [...line.claims]) {
+      const mayHaveLeased = statement?.claims.includes(claim) ?? false;
+      if (claim.state !== 'in a statement') goElsewhere(state, claim, line, { error, mayHaveLeased });
+    }
+    // Claims that have queues in other databases stay in line. Somebody looks again in a second.
+    if (line.claims.some((claim) => claim.state !== 'in a statement')) line.woken = false;
   },
 
   named(state, { statement, error }) {
@@ -151,7 +157,10 @@ const handlers: { [Type in Event['type']]: (state: State, event: Extract<Event, 
     leaveStatement(statement);
     for (const claim of claims) {
       if (error === undefined) proceed(state, claim, line);
-      else fail(state, claim, error);
+      else {
+        backInLine(claim);
+        goElsewhere(state, claim, line, { error, mayHaveLeased: false });
+      }
     }
     joinNextTrip(state, line);
     state.lines.dropIfEmpty(line);

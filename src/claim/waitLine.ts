@@ -171,6 +171,13 @@ export function createWaitLines() {
     return line;
   }
 
+  function leaveOne(name: string, claim: Claim): void {
+    const line = lines.get(name);
+    if (!line) return;
+    leave(line, claim);
+    dropIfEmpty(line);
+  }
+
   return {
     of,
     dropIfEmpty,
@@ -186,12 +193,15 @@ export function createWaitLines() {
 
     /** Takes a claim out of all of its lines. */
     leaveAll(claim: Claim): void {
-      for (const name of claim.queues) {
-        const line = lines.get(name);
-        if (!line) continue;
-        leave(line, claim);
-        dropIfEmpty(line);
-      }
+      for (const name of claim.queues) leaveOne(name, claim);
+    },
+
+    /** A claim gives up these of its queues. */
+    leave(claim: Claim, isGivenUp: (queue: string) => boolean): void {
+      const { queues, visit } = claim;
+      for (const name of queues.filter(isGivenUp)) leaveOne(name, claim);
+      claim.visit = queues.filter((name, i) => i < visit && !isGivenUp(name)).length;
+      claim.queues = queues.filter((name) => !isGivenUp(name));
     },
   };
 }

@@ -1,9 +1,11 @@
 import { type Claims, createClaims } from '../claim/claims.ts';
 import type { DatabaseClaims } from '../claim/databaseClaims.ts';
+import { HOME } from '../config/databases.ts';
+import type { DatabaseEngine } from '../engine/open.ts';
 import type { Ledger } from '../ledger.ts';
 import type { ClaimRequest, LeasedJob } from '../verbs/claims.ts';
-import { engineAt, type Members } from './members.ts';
-import type { Placements } from './placements.ts';
+import type { Members } from './members.ts';
+import { type Placements, unknownDatabase } from './placements.ts';
 
 /** The claims of this replica over all of its databases. Each database is added before anything is claimed. */
 export function claimsOfSeveral(context: {
@@ -13,54 +15,43 @@ export function claimsOfSeveral(context: {
 }) {
   const { placements } = context;
   const byName = new Map<string, DatabaseClaims>();
-  const known = (queue: string) => byName.get(placements.known(queue)?.database ?? '');
   const claims = createClaims({
     ...context,
-    places: { all: () => [...byName.values()] as [DatabaseClaims, ...DatabaseClaims[]], known },
+    places: {
+      all: () => [...byName.values()] as [DatabaseClaims, ...DatabaseClaims[]],
+      known: (queue) => byName.get(placements.known(queue)?.database ?? ''),
+      async find(queue) {
+        const place = await placements.findNow(queue);
+        const own = byName.get(place?.database ?? '');
+        if (place && !own) throw unknownDatabase(place);
+        return own;
+      },
+    },
   });
-  /** The queue may be new. Its place is looked up before claims that wait for it look there. */
-  function wake(queue: string, trip?: number): void {
-    if (known(queue)) claims.wake(queue, trip);
-    else
-      placements.find(queue).then(
-        () => claims.wake(queue),
-        () => undefined,
-      );
-  }
-  const woken: Claims = { ...claims, wake };
   return {
     /** A database takes part, with its own part of the claims. */
     add(name: string, own: DatabaseClaims): Claims {
       byName.set(name, own);
-      return woken;
+      return claims;
     },
     claim: claims.claim,
   };
 }
 
-const enginesOf = (queues: Iterable<string>, members: Members, placements: Placements) =>
-  new Set(
-    [...queues].flatMap((queue) => {
-      const place = placements.known(queue);
-      return place ? [engineAt(members, place)] : [];
-    }),
-  );
+/** The engines of the databases of these queues, as far as they are known. */
+const enginesOf = (queues: string[], members: Members, placements: Placements): Set<DatabaseEngine> =>
+  new Set(queues.flatMap((queue) => members.get(placements.known(queue)?.database ?? HOME) ?? []));
 
 /** The verb `claim` over all databases, with what concerns each of them around it. */
 export const claimVerb =
   (claim: Claims['claim'], members: Members, placements: Placements) =>
   async (request: ClaimRequest): Promise<LeasedJob[]> => {
     const { queues = ['default'] } = request;
-    // Home may be away. What is known goes on, and a queue that is not known has nothing that could be claimed.
-    const unknown = queues.filter((queue) => !placements.known(queue));
-    if (unknown.length > 0) await Promise.all(unknown.map(placements.find));
-    for (const { base } of enginesOf(queues, members, placements)) await base.rest.asked(false);
+    for (const { base } of enginesOf(queues, members, placements))
+      if (base.db.serves()) await base.rest.asked(false);
     const jobs = await claim(request);
-    for (const { base } of enginesOf(
-      jobs.map(({ queue }) => queue),
-      members,
-      placements,
-    )) {
+    const served = jobs.map(({ queue }) => queue);
+    for (const { base } of enginesOf(served, members, placements)) {
       base.throttle.served();
       base.rest.active();
     }

@@ -45,6 +45,13 @@ export function createPlacements(home: Database) {
     }
   }
 
+  /** What is known of a queue may be wrong. */
+  function forget(name: string): void {
+    const place = byName.get(name);
+    byName.delete(name);
+    if (place) byId.delete(place.queue_id);
+  }
+
   const findByName = gathering(MOST_TOGETHER, async (names: string[]) => {
     const found = await home.query(statements.byNames, { names });
     remember(found);
@@ -61,6 +68,13 @@ export function createPlacements(home: Database) {
   return {
     /** The place of a queue, if it is known. */
     known: (name: string): Place | undefined => byName.get(name),
+
+    /** The place of a queue as it is now, whatever is known of it. */
+    async findNow(name: string): Promise<Place | undefined> {
+      const place = await findByName(name);
+      if (!place) forget(name);
+      return place;
+    },
 
     /** The place of a queue. Undefined when it has none. */
     find: async (name: string): Promise<Place | undefined> => byName.get(name) ?? findByName(name),
@@ -123,12 +137,7 @@ export function createPlacements(home: Database) {
       });
     },
 
-    /** What is known of a queue may be wrong. */
-    forget(name: string): void {
-      const place = byName.get(name);
-      byName.delete(name);
-      if (place) byId.delete(place.queue_id);
-    },
+    forget,
   };
 }
 

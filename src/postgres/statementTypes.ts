@@ -428,6 +428,12 @@ export interface StatementTypes {
       ms: number;
     };
   };
+  'claim/hurry': {
+    parameters: {
+      mark: string | null;
+    };
+    columns: Record<never, never>;
+  };
   'claim/leave': {
     parameters: {
       request: string | null;

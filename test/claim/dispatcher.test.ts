@@ -40,6 +40,7 @@ function newDispatcher(database: Partial<ClaimDatabase>) {
     giveBack: () => undefined,
     notifier: { waiting: () => undefined },
     isAwake: () => true,
+    isAway: () => false,
     ...database,
   });
   const dispatcher = createDispatcher({ ledger: createLedger(), places: place });

@@ -64,8 +64,8 @@ const FAULTS: Fault[] = [
   {
     what: 'a claim whose consumer hung up goes on to its next queue',
     file: 'moves.ts',
-    from: ' || isGivenUp(claim);',
-    to: ';',
+    from: 'claim.bytes >= CLAIM_BYTES || isGivenUp(claim);',
+    to: 'claim.bytes >= CLAIM_BYTES;',
   },
   {
     what: 'a claim with a claim_id finds nothing, and its row is not written',
@@ -76,14 +76,44 @@ const FAULTS: Fault[] = [
   {
     what: 'a claim gets jobs beyond its limit',
     file: 'moves.ts',
-    from: 'const isOver = slotsOf(claim) === 0 ||',
-    to: 'const isOver =',
+    from: 'const isOver = (claim: Claim) => slotsOf(claim) === 0 ||',
+    to: 'const isOver = (claim: Claim) =>',
   },
   {
     what: 'a claim that memory kept empty is answered that there is no job',
     file: 'moves.ts',
-    from: 'if (claim.starved && claim.jobs.length === 0 && !isGivenUp(claim))',
+    from: 'if (claim.starved && !isServed)',
     to: 'if (false)',
+  },
+  {
+    what: 'an outage refuses claims that another database can serve',
+    file: 'moves.ts',
+    from: 'if (!isOutage || claim.queues.every((queue) => isHere(queue) || state.isAway(queue))) {',
+    to: 'if (true) {',
+  },
+  {
+    what: 'a claim that no database has served is answered that there is no job',
+    file: 'moves.ts',
+    from: 'else if (!claim.seen && !isServed)',
+    to: 'else if (false)',
+  },
+  {
+    what: 'a claim with a claim_id leases again where all that it has leased is given back',
+    file: 'moves.ts',
+    from: 'if (mayHaveLeased && claim.name) state.lines.leave(claim, isHere);',
+    to: '',
+  },
+  {
+    what: 'a claim looks at a database that is away while others could serve it',
+    file: 'moves.ts',
+    from: 'if (!claim.queues.every(state.isAway)) passOver(claim, state.isAway);',
+    to: '',
+  },
+  {
+    what: 'a line whose database is away looks again and again',
+    file: 'step.ts',
+    from: "if (line.claims.some((claim) => claim.state !== 'in a statement')) line.woken = false;",
+    to: '',
   },
   {
     what: 'the line does not go on when the rows of claims are written',

@@ -8,13 +8,15 @@ import {
 } from '../../../src/claim/claim.ts';
 import type { Action, Event } from '../../../src/claim/events.ts';
 import type { Leases } from '../../../src/claim/leasedJob.ts';
-import type { State } from '../../../src/claim/moves.ts';
+import type { State, Whereabouts } from '../../../src/claim/moves.ts';
 import type { Statement, Trip, WaitLine } from '../../../src/claim/waitLine.ts';
+import { Refusal, unavailable } from '../../../src/errors.ts';
+import type { Db } from '../../../src/postgres/pool.ts';
 import type { LeasedJob } from '../../../src/verbs/claims.ts';
 
 /** What decides: src/claim, or a copy of it with a fault. */
 export interface Core {
-  newState(): State;
+  newState(whereabouts: Whereabouts): State;
   step(state: State, event: Event): Action[];
 }
 
@@ -25,8 +27,16 @@ function promise(kept: boolean, what: string): asserts kept {
   if (!kept) throw new Broken(what);
 }
 
-/** A queue of the database, as claims know it. */
+/** A database. */
+interface WorldDatabase {
+  isAway: boolean;
+  /** It failed a claim since it went away. */
+  isKnownAway: boolean;
+}
+
+/** A queue of a database, as claims know it. */
 interface WorldQueue {
+  database: WorldDatabase;
   exists: boolean;
   /** Ready jobs. */
   jobs: LeasedJob[];
@@ -56,8 +66,9 @@ interface Running {
 export type Choose = (choices: number) => number;
 
 const QUEUES = ['a', 'b', 'c'];
+const DB = {} as Db;
 
-/** A database, its queues, and consumers. It does what `step` says, at any time, and checks what claims are promised. */
+/** Databases, their queues, and consumers. It does what `step` says, at any time, and checks what claims are promised. */
 export class World {
   readonly #core: Core;
   readonly #state: State;
@@ -73,17 +84,45 @@ export class World {
   #jobs = 0;
   #trip = 0;
   #isMemoryShort = false;
-  #wasMemoryShort = false;
+  readonly #databases: WorldDatabase[];
+  /** The database that fails claims at this moment. */
+  #failing: WorldDatabase | undefined;
+  /** The databases where claims with names may have leased jobs that they do not know of. */
+  readonly #unheard = new Map<Claim, WorldDatabase[]>();
+  /** Nobody is told that there is memory again, or a database that serves: claims find out when they look. */
+  #mustLook = false;
 
   constructor(core: Core, choose: Choose) {
     this.#core = core;
     this.#choose = choose;
-    this.#state = core.newState();
+    this.#state = core.newState({
+      databaseOf: (queue) => this.#databaseOf(queue),
+      isAway: (queue) => this.#databaseOf(queue).isKnownAway,
+    });
+    // All queues are in one database, or the last one is elsewhere, or each is.
+    const databases = 1 + choose(3);
+    this.#databases = Array.from({ length: databases }, () => ({ isAway: false, isKnownAway: false }));
     for (const [i, name] of QUEUES.entries())
-      this.#queues.set(name, { exists: i < 2, jobs: [], allowance: Number.POSITIVE_INFINITY });
+      this.#queues.set(name, {
+        database: this.#databases[Math.max(0, i + databases - 3)] as WorldDatabase,
+        exists: i < 2,
+        jobs: [],
+        allowance: Number.POSITIVE_INFINITY,
+      });
   }
 
   #queue = (name: string): WorldQueue => this.#queues.get(name) as WorldQueue;
+  #databaseOf = (name: string): WorldDatabase => this.#queue(name).database;
+
+  /** A look at a queue fails. It may be another failure than an outage. */
+  #fail(event: Event & { type: 'failed' | 'named' }, name: string, isOutage: boolean): void {
+    const database = this.#databaseOf(name);
+    database.isKnownAway = database.isAway;
+    this.#failing = database;
+    this.#mustLook = true;
+    this.#tell({ ...event, error: isOutage ? unavailable() : new Error('a fault') });
+    this.#failing = undefined;
+  }
 
   #tell(event: Event, trip?: Trip, part?: Part): void {
     for (const action of this.#core.step(this.#state, event)) this.#carryOut(action, trip, part);
@@ -103,7 +142,7 @@ export class World {
         promise(name !== undefined, 'only claims with names have rows');
       this.#naming.push(action.statement);
     } else if (action.type === 'answer') this.#answer(action.claim);
-    else if (action.type === 'refuse') this.#refuse(action.claim);
+    else if (action.type === 'refuse') this.#refuse(action.claim, action.error);
     else if (action.type === 'give back') this.#giveBack(action.jobs);
   }
 
@@ -124,6 +163,8 @@ export class World {
         'a claim is in one statement',
       );
       promise(claim.queues.includes(line.name), 'a claim looks only at its own queues');
+      const mayHaveLeased = this.#unheard.get(claim)?.includes(this.#databaseOf(line.name));
+      promise(!mayHaveLeased, 'a claim with a name leases no more where its leases are given back');
     }
   }
 
@@ -160,12 +201,13 @@ export class World {
 
   #answer(claim: Claim): void {
     this.#close(claim);
-    const isOut = isGivenUp(claim) || claim.owned || !claim.name;
+    const isOut = isGivenUp(claim) || (claim.owned?.size ?? 0) > 0 || !claim.name;
     promise(isOut, 'a claim with a name is answered when its row is written');
     promise(
       !claim.starved || claim.jobs.length > 0 || isGivenUp(claim),
       'a claim that memory kept empty is refused',
     );
+    promise(claim.seen || isGivenUp(claim), 'a claim that no database has served is refused');
     if (claim.wish === 'gone') {
       // Its answer goes to nobody. The leases of a claim with a name are left by repeatable.ts.
       if (claim.name) this.#giveBack(claim.jobs);
@@ -173,8 +215,14 @@ export class World {
     } else for (const job of claim.jobs) this.#held.add(job);
   }
 
-  #refuse(claim: Claim): void {
+  #refuse(claim: Claim, error: unknown): void {
     this.#close(claim);
+    const isOutage = error instanceof Refusal && error.code === 'unavailable';
+    const isOut = (database: WorldDatabase) => database === this.#failing || database.isKnownAway;
+    promise(
+      !isOutage || !claim.seen || claim.queues.every((queue) => isOut(this.#databaseOf(queue))),
+      'an outage refuses no claim that others can serve',
+    );
     promise(claim.jobs.length === 0, 'no claim with jobs is refused');
     promise(!isGivenUp(claim), 'a claim that is given up is not refused');
   }
@@ -212,11 +260,16 @@ export class World {
     if (this.#choose(3) === 0) queues.reverse();
     const wait_seconds = this.#choose(4) === 0 ? 0 : 1;
     const request: ClaimRequest = { queues, limit: 1 + this.#choose(3), wait_seconds };
-    const name = this.#choose(3) === 0 ? { mark: `${this.#all.length}`, holder: '' } : undefined;
+    const name = this.#choose(3) === 0 ? { mark: `${this.#all.length}`, holder: '', askedIn: [] } : undefined;
     const claim = newClaim(request, name);
     this.#open.add(claim);
     this.#all.push(claim);
     this.#tell({ type: 'arrived', claim });
+    const isAway = (queue: string) => this.#databaseOf(queue).isKnownAway;
+    promise(
+      queues.every(isAway) || !isAway(queues[claim.visit] as string),
+      'no claim looks first where nobody answers',
+    );
   }
 
   #hangUp(): void {
@@ -283,7 +336,7 @@ export class World {
       left -= leased.length;
       queue.allowance -= leased.length;
       jobs[i]?.push(...leased);
-      if (claim.name) claim.owned = true;
+      claim.owned?.add(DB);
     }
     running.leases.cut = room > 0 && room < slots && left === 0;
   }
@@ -293,7 +346,9 @@ export class World {
   /** A statement goes on: in the database, to what is known of it early, to its end. */
   #goOn(running: Running): void {
     const { statement, leases, part } = running;
-    if (!leases && this.#choose(10) !== 0) {
+    const { line } = statement;
+    const { isAway } = this.#databaseOf(line.name);
+    if (!leases && !isAway && this.#choose(10) !== 0) {
       this.#execute(running);
       return;
     }
@@ -303,10 +358,12 @@ export class World {
       return;
     }
     this.#running = this.#running.filter((one) => one !== running);
-    const { line } = statement;
-    if (leases && this.#choose(12) !== 0) this.#tell({ type: 'leased', statement, leases });
+    if (leases && !isAway && this.#choose(12) !== 0) this.#tell({ type: 'leased', statement, leases });
     else {
-      this.#tell({ type: 'failed', line, statement, error: new Error('away') });
+      for (const claim of statement.claims.filter(({ name }) => name))
+        this.#unheard.set(claim, [...(this.#unheard.get(claim) ?? []), this.#databaseOf(line.name)]);
+      const isOutage = isAway || this.#choose(2) === 0;
+      this.#fail({ type: 'failed', line, statement, error: undefined }, line.name, isOutage);
       // Nobody knows what it leased: the duty of lost leases finds it.
       this.#giveBack(leases?.jobs.flat() ?? []);
     }
@@ -320,9 +377,11 @@ export class World {
 
   #goOnPart(part: Part): void {
     const { line, stage, exists } = part;
+    const { isAway } = this.#databaseOf(line.name);
     if (stage === 'begun') this.#leave(part);
-    else if (this.#choose(15) === 0) {
-      this.#tell({ type: 'failed', line, error: new Error('away') });
+    else if (isAway || this.#choose(15) === 0) {
+      const isOutage = isAway || this.#choose(2) === 0;
+      this.#fail({ type: 'failed', line, error: undefined }, line.name, isOutage);
       this.#leave(part);
     } else if (stage === 'asking') {
       if (!exists) part.stage = 'begun';
@@ -333,13 +392,15 @@ export class World {
   /** The rows of claims are written, or cannot be, or another request has one. */
   #writeNames(statement: Statement): void {
     this.#naming = this.#naming.filter((one) => one !== statement);
-    if (this.#choose(8) === 0) {
-      this.#tell({ type: 'named', statement, error: new Error('away') });
+    const { name } = statement.line;
+    const { isAway } = this.#databaseOf(name);
+    if (isAway || this.#choose(8) === 0) {
+      this.#fail({ type: 'named', statement, error: undefined }, name, isAway || this.#choose(2) === 0);
       return;
     }
     for (const claim of statement.claims) {
       if (this.#choose(8) === 0) wantOnly(claim, 'taken');
-      else claim.owned = true;
+      else claim.owned?.add(DB);
     }
     this.#tell({ type: 'named', statement });
   }
@@ -359,7 +420,15 @@ export class World {
 
   #memory(): void {
     this.#isMemoryShort = !this.#isMemoryShort;
-    this.#wasMemoryShort = true;
+    this.#mustLook = true;
+  }
+
+  /** A database goes away, or comes back. */
+  #outage(): void {
+    const database = this.#databases[this.#choose(this.#databases.length)] as WorldDatabase;
+    database.isAway = !database.isAway;
+    database.isKnownAway &&= database.isAway || this.#choose(2) === 0;
+    this.#mustLook = true;
   }
 
   /** Something that is under way goes on. */
@@ -384,6 +453,7 @@ export class World {
     else if (event === 20) this.#limit();
     else if (event === 21) this.#memory();
     else if (event === 22) this.#poll();
+    else if (event === 23) this.#outage();
     else this.#next();
     if (event % 16 === 0) this.#checkJobs();
   }
@@ -393,23 +463,35 @@ export class World {
     this.#checkJobs();
   }
 
+  #lookAgain(): void {
+    if (!this.#mustLook) return;
+    for (const line of this.#state.lines.all()) this.#tell({ type: 'look due', line });
+    this.#settle();
+  }
+
+  #checkWaiting(): void {
+    for (const { state, queues, wish } of this.#open) {
+      promise(state === 'waiting' && wish === 'wait', 'who does not wait is answered');
+      for (const name of queues) {
+        const { jobs, allowance, database } = this.#queue(name);
+        promise(
+          jobs.length === 0 || allowance === 0 || database.isAway,
+          'nobody waits for a job that is there',
+        );
+      }
+    }
+  }
+
   /** All that is under way ends well, and nobody looks by himself. Then nobody waits for a job that is there. */
   end(): void {
     this.#choose = (choices) => choices - 1;
     this.#isMemoryShort = false;
     this.#settle();
-    // Nobody is told that there is memory again: claims find out when they look.
-    if (this.#wasMemoryShort) {
-      for (const line of this.#state.lines.all()) this.#tell({ type: 'look due', line });
-      this.#settle();
-    }
-    for (const { state, queues, wish } of this.#open) {
-      promise(state === 'waiting' && wish === 'wait', 'who does not wait is answered');
-      for (const name of queues) {
-        const { jobs, allowance } = this.#queue(name);
-        promise(jobs.length === 0 || allowance === 0, 'nobody waits for a job that is there');
-      }
-    }
+    this.#lookAgain();
+    this.#checkWaiting();
+    for (const database of this.#databases) database.isAway = false;
+    this.#lookAgain();
+    this.#checkWaiting();
     this.#tell({ type: 'closed' });
     promise(this.#open.size === 0, 'the end of a replica answers all claims');
     this.#settle();
