@@ -2,6 +2,7 @@
 //   node bench/due.mjs [--rounds 20] [--rest 12] [--kills none,before,at] [--main /path/to/other/dist/main.js]
 // `before`: killed 100 ms before something is due. `at`: killed as soon as it has told that something is due now.
 // `--rest 320` measures replicas that sleep.
+import { loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -125,7 +126,7 @@ await benchmark(
         http.close();
         for (const one of made) await see(...one);
         process.stdout.write(
-          `${kill} ${round}: ${names.map((name) => Math.round(late.get(name).at(-1))).join(' ')}\n`,
+          `${kill} ${round}: ${names.map((name) => Math.round(late.get(name).at(-1))).join(' ')} (load average ${loadavg()[0]})\n`,
         );
       }
       for (const [name, ms] of late) rows.push([kill, name, ms.length, p50(ms), Math.max(...ms)]);

@@ -3,12 +3,16 @@ const dailyAt = (at) => `${at.getUTCSeconds()} ${at.getUTCMinutes()} ${at.getUTC
 const secondsTo = (at) => (at - Date.now()) / 1000;
 const stateIs = (state) => `(select state from dibs.jobs where id = $1) = '${state}'`;
 
-/** When exactly the retention of a job ends: `finished_at` is the database's. */
-const RETENTION_ENDS = `
-  select j.finished_at + q.retention_seconds * interval '1 s' as due
-  from dibs.jobs j join dibs.queues q on q.id = j.queue_id
-  where j.id = $1
-`;
+/** When exactly a job expires, or its retention ends: the database knows. */
+async function dueOf(db, id) {
+  const { rows } = await db.query(
+    `select coalesce(j.expires_at, j.finished_at + q.retention_seconds * interval '1 s') as due
+     from dibs.jobs j join dibs.queues q on q.id = j.queue_id
+     where j.id = $1`,
+    [id],
+  );
+  return rows[0].due.toISOString();
+}
 
 /**
  * What falls due. `make` makes it due at about `at` in a queue of its own, over a client (http.mjs) and a connection. It returns
@@ -31,9 +35,9 @@ export const DUE_KINDS = {
     isDone: stateIs('ready'),
   },
   'a job expires': {
-    async make({ http, queue, at }) {
+    async make({ http, db, queue, at }) {
       const { body } = await http.post('/jobs', { queue, expires_in_seconds: secondsTo(at) });
-      return { id: body.id, due: at.toISOString() };
+      return { id: body.id, due: await dueOf(db, body.id) };
     },
     isDone: stateIs('dead'),
   },
@@ -52,8 +56,7 @@ export const DUE_KINDS = {
       const { jobs } = (await http.post('/jobs/claim', { queues: [queue] })).body;
       const [{ id, lease_token }] = jobs;
       await http.post(`/jobs/${id}/ack`, { lease_token });
-      const { rows } = await db.query(RETENTION_ENDS, [id]);
-      return { id, due: rows[0].due.toISOString() };
+      return { id, due: await dueOf(db, id) };
     },
     isDone: 'not exists (select from dibs.jobs where id = $1)',
   },
