@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOtherDatabase } from '../support/database.ts';
+import { openRelay } from '../support/postgres.ts';
+import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+/** A database behind an address that can go away and come back. */
+async function reachable() {
+  const database = await createOtherDatabase();
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((closed) => probe.close(closed));
+  const behind = new URL(database.url);
+  let relay = await openRelay(port, () => Number(behind.port));
+  let isThere = true;
+  const url = new URL(database.url);
+  url.host = `127.0.0.1:${port}`;
+  return {
+    url: url.href,
+    async leave() {
+      if (isThere) await relay.cut();
+      isThere = false;
+    },
+    async comeBack() {
+      if (!isThere) relay = await openRelay(port, () => Number(behind.port));
+      isThere = true;
+    },
+    async drop() {
+      if (isThere) await relay.cut();
+      await database.drop();
+    },
+  };
+}
+
+type Reachable = Awaited<ReturnType<typeof reachable>>;
+let home: Reachable;
+let a: Reachable;
+let b: Reachable;
+let service: Service;
+const options = () => ({ databaseUrl: home.url, others: { a: a.url, b: b.url } });
+
+beforeAll(async () => {
+  [home, a, b] = await Promise.all([reachable(), reachable(), reachable()]);
+  service = await startService(options());
+  for (const database of ['home', 'a', 'b'])
+    expect((await service.call('PUT', `/queues/in-${database}`, { database })).status).toBe(200);
+});
+afterAll(async () => {
+  await service.stop();
+  for (const database of [home, a, b]) await database.drop();
+});
+
+const enqueue = (queue: string) => service.call('POST', '/jobs', { queue });
+const claim = (queues: string[], wait_seconds = 0) =>
+  service.call('POST', '/jobs/claim', { queues, wait_seconds, limit: 10 });
+
+/** It serves the database again when an enqueue there is answered, and no look calls it away. */
+async function isBack(name: string) {
+  await until(async () => (await enqueue(`in-${name}`)).status === 201);
+  await until(async () => (await service.call('GET', '/queues')).body.away === undefined);
+  await claim([`in-${name}`]);
+}
+
+test('a database that is away stops its own queues only, and comes back by itself', async () => {
+  await b.leave();
+  expect(await enqueue('in-b')).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+  for (const name of ['home', 'a']) {
+    const { body: job } = await enqueue(`in-${name}`);
+    const { body } = await claim(['in-b', `in-${name}`]);
+    expect(body.jobs).toMatchObject([{ id: job.id }]);
+    const [{ id, lease_token }] = body.jobs;
+    expect((await service.call('POST', `/jobs/${id}/ack`, { lease_token })).status).toBe(200);
+  }
+  expect((await service.call('GET', '/readyz')).status).toBe(200);
+  const { body } = await service.call('GET', '/queues');
+  expect(body.away).toEqual(['b']);
+  expect(body.queues.map(({ name }: { name: string }) => name)).toEqual(['in-a', 'in-home']);
+  const { body: list } = await service.call('GET', '/databases');
+  expect(list.databases.map(({ name, state }: { name: string; state: string }) => [name, state])).toEqual([
+    ['home', 'open'],
+    ['a', 'open'],
+    ['b', 'away'],
+  ]);
+  await b.comeBack();
+  await isBack('b');
+});
+
+test('a claim that waits for queues of a database that goes away is served from the others', async () => {
+  const waiting = claim(['in-b', 'in-a'], 30);
+  await until(() => service.engine.ledger.held().claims === 1);
+  await b.leave();
+  await until(async () => (await service.call('GET', '/queues')).body.away !== undefined);
+  const { body: job } = await enqueue('in-a');
+  expect((await waiting).body.jobs).toMatchObject([{ id: job.id }]);
+  await b.comeBack();
+  await isBack('b');
+});
+
+test('with home away, queues of others go on, and what needs home is refused', async () => {
+  await enqueue('in-a');
+  await claim(['in-a']);
+  await home.leave();
+  const { status, body: job } = await enqueue('in-a');
+  expect(status).toBe(201);
+  expect((await service.call('GET', `/jobs/${job.id}`)).status).toBe(200);
+  expect((await claim(['in-a'])).body.jobs).toMatchObject([{ id: job.id }]);
+  for (const refused of [
+    service.call('PUT', '/queues/new', { database: 'a' }),
+    service.call('PUT', '/schedules/s', { cron: '0 0 * * *', job: { queue: 'in-a' } }),
+    enqueue('never-seen'),
+    enqueue('in-home'),
+  ])
+    expect(await refused).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+  expect((await service.call('GET', '/readyz')).status).toBe(200);
+  await home.comeBack();
+  await isBack('home');
+});
+
+test('a replica starts while a database is away that home knows, and serves its queues once it is back', async () => {
+  await b.leave();
+  await service.stop();
+  service = await startService(options());
+  expect((await enqueue('in-a')).status).toBe(201);
+  expect(await enqueue('in-b')).toMatchObject({ status: 503 });
+  await b.comeBack();
+  await isBack('b');
+});
+
+test('it is not ready when all databases are away', async () => {
+  for (const database of [home, a, b]) await database.leave();
+  await until(async () => (await service.call('GET', '/readyz')).status === 503);
+  for (const database of [home, a, b]) await database.comeBack();
+  for (const name of ['home', 'a', 'b']) await isBack(name);
+});
