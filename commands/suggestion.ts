@@ -17,6 +17,8 @@ export function suggestion(word: string, known: string[]): string {
   return '';
 }
 
-/** Commander's message with its suggestion in the same line. */
+/** Commander's message with its suggestion in the same line. Too many arguments are most often one that was not quoted. */
 export const withSuggestion = (message: string): string =>
-  message.replace(/\n\(Did you mean (.*)\?\)/s, ', did you mean $1?');
+  message
+    .replace(/\n\(Did you mean (.*)\?\)/s, ', did you mean $1?')
+    .replace(/(too many arguments.*)$/m, '$1 An argument with spaces must be in quotes.');

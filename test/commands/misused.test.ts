@@ -26,6 +26,10 @@ test.each([
   [['import', 'file', '--new-id'], "unknown option '--new-id', did you mean --new-ids?"],
   [['migrate', '--dry-rn'], "unknown option '--dry-rn', did you mean --dry-run?"],
   [['keys', 'create', 'a', '--scop', 'read'], "unknown option '--scop', did you mean --scope?"],
+  [
+    ['job', 'a', 'b'],
+    "too many arguments for 'job'. Expected 1 argument but got 2. An argument with spaces must be in quotes.",
+  ],
   [['serve', '--port', '80'], "unknown option '--port'"],
   [['work', 'mail'], 'dibs work needs a command, after "--".'],
 ])('%j: one line says what was meant, and one where to read more', (args, said) => {
