@@ -21,7 +21,8 @@ async function make(url: string): Promise<Record<string, string>> {
 }
 
 /** The databases beside the one of this URL, the same ones for all replicas of it. None, unless the run is about several. */
-export function othersOf(url: string): Promise<Record<string, string>> {
+export async function othersOf(url: string): Promise<Record<string, string>> {
+  if (NAMES.length === 0) return {};
   const home = nameOf(url);
   const known = made.get(home) ?? make(url);
   made.set(home, known);
