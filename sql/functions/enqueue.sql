@@ -47,7 +47,7 @@ begin
     when dibs.is_nested_deeper(payload, 1000) then 'payload must not be nested deeper than 1000 levels'
     when json_typeof(headers) <> 'object' then 'headers must be an object'
     when priority not between -100 and 100 then 'priority must be from -100 to 100'
-    when delay_seconds is not null and run_at is not null then 'run_at must not stand beside delay_seconds'
+    when delay_seconds is not null and run_at is not null then 'run_at must not be given together with delay_seconds'
     when delay_seconds not between 0 and longest then 'delay_seconds must be from 0 to 31622400'
     when run_at > clock_timestamp() + interval '366 days' then 'run_at must be within 366 days from now'
     when max_attempts not between 1 and 1000 then 'max_attempts must be from 1 to 1000'
@@ -63,10 +63,10 @@ begin
     begin
       problem := (
         select case
-          when count(*) > 32 then 'headers must be up to 32'
+          when count(*) > 32 then 'headers must have at most 32 members'
           when bool_or(json_typeof(header.value) <> 'string') then 'headers must be strings'
-          when bool_or(char_length(header.key) > 128) then 'names of headers must have up to 128 characters'
-          when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have up to 1024 characters'
+          when bool_or(char_length(header.key) > 128) then 'names of headers must have at most 128 characters'
+          when bool_or(char_length(header.value #>> '{}') > 1024) then 'headers must have at most 1024 characters each'
         end
         from json_each(headers) as header
       );
@@ -86,7 +86,7 @@ begin
         and dibs.capacity(found_queue.id) = 0
         and not (unique_key is not null and dibs.is_key_held(found_queue.id, unique_key))
       then
-        raise configuration_limit_exceeded using message = format('queue %s is full: it has max_ready jobs already', queue);
+        raise configuration_limit_exceeded using message = format('queue %s is full: this job would exceed its max_ready', queue);
       end if;
       -- This transaction may stay open for long, so it must not lock the queue. A replica sees the row after the commit,
       -- and notes it at the queue (src/queues/lookUps.ts).
