@@ -26,6 +26,8 @@ const SHARES = {
   counts: 1 / 50,
   /** Counts that read index entries of jobs that are gone. */
   'whole counts': 1 / 200,
+  /** Counts of jobs that have not arrived yet in other databases. */
+  'relay counts': 1 / 50,
   /** Counts of large queues for looks at queues, renewed while the old ones serve. */
   'renewed counts': 1 / 10,
 } as const;

@@ -9,6 +9,7 @@ import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Places } from '../queues/elsewhere.ts';
 import { createRareLog } from '../rareLog.ts';
+import { restAfter } from '../shareOfTime.ts';
 import { createAskers } from './askers.ts';
 import { createFind } from './find.ts';
 import { createParcels, type Parcels } from './parcels.ts';
@@ -129,6 +130,7 @@ export function createRelay(context: {
   );
   /** What waits, as the last run of the duty saw it. */
   let waiting = { jobs: 0, oldestSeconds: 0, at: 0 };
+  let lookFrom = 0;
   /** Something waits that the next run of the duty has to see. */
   let isBehind = false;
 
@@ -152,12 +154,15 @@ export function createRelay(context: {
   }
 
   async function lookWhatWaits(): Promise<void> {
+    const began = performance.now();
+    if (began < lookFrom) return;
     const [found] = await db.query(statements.waiting, { most: MOST_WAITING });
     waiting = {
       jobs: found?.jobs ?? 0,
       oldestSeconds: found?.oldest_seconds ?? 0,
       at: performance.now(),
     };
+    lookFrom = waiting.at + restAfter(waiting.at - began, 'relay counts');
   }
 
   const relayOut: RelayOut = {
@@ -176,11 +181,12 @@ export function createRelay(context: {
     async run(): Promise<boolean> {
       isBehind = false;
       const queueIds = await queuesThatWait();
-      if (queueIds.length > 0) {
-        const all = Promise.all(queueIds.map(send));
-        await Promise.race([all, sleep(RUN_MS)]);
+      if (queueIds.length === 0) {
+        waiting = { ...waiting, jobs: 0 };
+        return false;
       }
-      if (queueIds.length > 0 || waiting.jobs > 0) await lookWhatWaits();
+      await Promise.race([Promise.all(queueIds.map(send)), sleep(RUN_MS)]);
+      await lookWhatWaits();
       return false;
     },
 
