@@ -285,7 +285,8 @@ promise(
     const worker = stage.start({ lease_seconds });
     await worker.seen('started', id);
     stage.proxy.harm(() => ({ status: 503, headers: { 'retry-after': '1' } }));
-    await worker.seen('signal', id);
+    // It is taken back: the lease is over by every clock.
+    await stage.reaches(id, 'ready');
     await sleep(lease_seconds * 1000);
     const back = performance.now();
     stage.proxy.heal();
