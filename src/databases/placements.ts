@@ -30,11 +30,8 @@ const statements = {
 /** A queue lives in another database than was known, or in none any more. The caller looks again. */
 export class Misplaced extends Error {}
 
-/**
- * In which database each queue lives: dibs.placements in home, as far as this replica has looked. What it knows stays until
- * `forget`, so it serves on while home is away. @throws Refusal `unavailable` where home would have to be asked, and is away
- */
-export function createPlacements(home: Database) {
+/** The places that this replica knows, and how it looks up others. */
+function createKnownPlaces(home: Database) {
   const byName = new LruMap<Place>(MOST_KNOWN);
   const byId = new LruMap<Place>(MOST_KNOWN);
 
@@ -45,25 +42,46 @@ export function createPlacements(home: Database) {
     }
   }
 
-  /** What is known of a queue may be wrong. */
-  function forget(name: string): void {
-    const place = byName.get(name);
-    byName.delete(name);
-    if (place) byId.delete(place.queue_id);
-  }
+  /** Finds places, several together. */
+  const finding = <Key extends string | number>(
+    look: (keys: Key[]) => Promise<Place[]>,
+    keyOf: (place: Place) => Key,
+  ) =>
+    gathering(MOST_TOGETHER, async (keys: Key[]) => {
+      const found = await look(keys);
+      remember(found);
+      const places = new Map(found.map((place) => [keyOf(place), place]));
+      return keys.map((key) => places.get(key));
+    });
 
-  const findByName = gathering(MOST_TOGETHER, async (names: string[]) => {
-    const found = await home.query(statements.byNames, { names });
-    remember(found);
-    const places = new Map(found.map((place) => [place.name, place]));
-    return names.map((name) => places.get(name));
-  });
-  const findById = gathering(MOST_TOGETHER, async (ids: number[]) => {
-    const found = await home.query(statements.byIds, { ids });
-    remember(found);
-    const places = new Map(found.map((place) => [place.queue_id, place]));
-    return ids.map((id) => places.get(id));
-  });
+  return {
+    byName,
+    byId,
+    remember,
+    findByName: finding<string>(
+      (names) => home.query(statements.byNames, { names }),
+      ({ name }) => name,
+    ),
+    findById: finding<number>(
+      (ids) => home.query(statements.byIds, { ids }),
+      ({ queue_id }) => queue_id,
+    ),
+
+    /** What is known of a queue may be wrong. */
+    forget(name: string): void {
+      const place = byName.get(name);
+      byName.delete(name);
+      if (place) byId.delete(place.queue_id);
+    },
+  };
+}
+
+/**
+ * In which database each queue lives: dibs.placements in home, as far as this replica has looked. What it knows stays until
+ * `forget`, so it serves on while home is away. @throws Refusal `unavailable` where home would have to be asked, and is away
+ */
+export function createPlacements(home: Database) {
+  const { byName, byId, remember, findByName, findById, forget } = createKnownPlaces(home);
 
   return {
     /** The place of a queue, if it is known. */

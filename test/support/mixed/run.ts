@@ -31,9 +31,12 @@ export async function runMixed(databaseUrl: string, seed: number, seconds: numbe
   const cluster = await createCluster(databaseUrl, REPLICAS, record, oldFolder);
   let stopping = false;
   try {
-    const world: World = { cluster, record, databaseUrl, stopping: () => stopping };
-    for (const [queue, config] of Object.entries(QUEUES))
-      await cluster.call(random, 'PUT', `/queues/${queue}`, { backoff: BACKOFF, ...config });
+    const inHome = new Set<string>();
+    const world: World = { cluster, record, databaseUrl, inHome, stopping: () => stopping };
+    for (const [queue, config] of Object.entries(QUEUES)) {
+      const made = await cluster.call(random, 'PUT', `/queues/${queue}`, { backoff: BACKOFF, ...config });
+      if ((made?.body.database ?? 'home') === 'home') inHome.add(queue);
+    }
     const acting = Promise.all(
       ACTORS.flatMap(({ act, number }) => Array.from({ length: number }, () => act(world, random.fork()))),
     );

@@ -18,8 +18,10 @@ const isPlain = (spec: Spec) => spec.unique_key === undefined && spec.expires_in
 const shown = (id: string, { spec, sent }: Intent) =>
   ({ id, created_at: new Date(sent).toISOString(), payload: spec.payload }) as Shown;
 
-async function enqueue({ record }: World, random: Random, client: pg.Client): Promise<void> {
-  const intents = record.wanted(someSpecs(random, 3).filter(isPlain));
+async function enqueue({ record, inHome }: World, random: Random, client: pg.Client): Promise<void> {
+  const intents = record.wanted(
+    someSpecs(random, 3).filter((spec) => isPlain(spec) && inHome.has(spec.queue)),
+  );
   try {
     await client.query('begin');
     const jobs: Shown[] = [];

@@ -5,7 +5,7 @@ import type { Answer } from './calls.ts';
 import { QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
 import type { Shown, ShownLease } from './record.ts';
-import { someSpecs } from './specs.ts';
+import { someSpecs, withoutKeysElsewhere } from './specs.ts';
 import type { World } from './world.ts';
 
 let claims = 0;
@@ -49,7 +49,7 @@ function planned({ record }: World, random: Random, lease: Lease): Plan {
   if (verb !== 'ack' && chance(0.7)) body.delay_seconds = oneOf([0, 0, 0.1, 0.5]);
   const hasFollowUps = verb !== 'release' && chance(0.2);
   if (!hasFollowUps) return { lease, verb, body, followUps: [] };
-  const specs = someSpecs(random, 2);
+  const specs = withoutKeysElsewhere(someSpecs(random, 2));
   body.enqueue = specs;
   return { lease, verb, body, followUps: record.wanted(specs) };
 }

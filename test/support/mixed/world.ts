@@ -6,5 +6,7 @@ export interface World {
   cluster: Cluster;
   record: Record;
   databaseUrl: string;
+  /** The queues of that database. */
+  inHome: Set<string>;
   stopping(): boolean;
 }
