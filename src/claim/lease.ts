@@ -116,7 +116,8 @@ export function createLease(context: {
       if (await mayDoBetter(error, db, claims, scan)) return { jobs: claims.map(() => []), cut: true };
       scans.failed(scan);
       const unnamed = nonces.filter((_, i) => !claims[i]?.name);
-      lost(queue.id, unnamed, namesOf(claims));
+      // A claim that has jobs already is answered with them. What it leased besides is found by a repeat, or runs out.
+      lost(queue.id, unnamed, namesOf(claims.filter((claim) => claim.jobs.length === 0)));
       throw error;
     }
     const { rows, opensInMs } = claimed;

@@ -40,6 +40,40 @@ test('a claim whose answer from the database is lost leaves no lost lease behind
   expect(again).toMatchObject({ id, attempt: 1, deliveries: 2 });
 });
 
+test('a claim with a claim_id keeps the leases with which it was answered, though its statement at the next queue is lost', async () => {
+  const database = await createDatabase();
+  const db = openDatabase(database.url, 5);
+  let claims = 0;
+  const engine = await startEngine({
+    listenUrl: database.url,
+    log: () => undefined,
+    db: {
+      ...db,
+      async pipeline(calls, sent, turn) {
+        const rows = await db.pipeline(calls, sent, turn);
+        if (calls.some(({ statement }) => statement.name === 'claim/plain') && ++claims === 2)
+          throw unavailable();
+        return rows;
+      },
+    },
+  });
+  stops.push(database.drop, db.close, engine.stop);
+  for (const queue of ['first', 'second']) await engine.enqueue({ jobs: [{ queue }], at: () => '' });
+
+  const queues = ['first', 'second'];
+  const leases = await engine.claim({ queues, limit: 2, lease_seconds: 3600, claim_id: 'c' });
+  expect(leases.map(({ queue }) => queue)).toEqual(['first']);
+  const [{ id, lease_token }] = leases as [(typeof leases)[number]];
+  // The duty that gives lost leases back has run by then: it gives back that of a claim that was refused.
+  claims = 1;
+  await engine.enqueue({ jobs: [{ queue: 'other' }], at: () => '' });
+  await expect(engine.claim({ queues: ['other'], lease_seconds: 3600 })).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  expect(await engine.claim({ queues: ['other'], wait_seconds: 20 })).toHaveLength(1);
+  await expect(engine.ack({ id, lease_token, at: () => '' })).resolves.toMatchObject({ state: 'completed' });
+});
+
 test('jobs of a consumer that hung up, which could not be given back at once, are given back when the service ends', async () => {
   const service = await startService();
   const ending = await startService({ databaseUrl: service.databaseUrl });
