@@ -40,16 +40,19 @@ export function cancel(victim: pg.ClientBase, options: pg.ClientConfig): void {
 /**
  * Cancels where no commit waits for a synchronous standby. A commit whose wait is cancelled is seen by everybody here, and
  * is not on the standby: a repeat would be answered by what a failover loses (docs/decisions/0088-standbys-are-waited-for.md).
+ * Returns whether commits wait for one.
  */
-export async function cancelSafely(victim: pg.ClientBase, options: pg.ClientConfig): Promise<void> {
+export async function cancelSafely(victim: pg.ClientBase, options: pg.ClientConfig): Promise<boolean> {
   const asking = new pg.Client(options);
   asking.on('error', () => undefined);
   try {
     await asking.connect();
     const { rows } = await asking.query(statements.waits.text);
     if (!rows[0].waits_for_standby) cancel(victim, options);
+    return rows[0].waits_for_standby;
   } catch {
     // A server that does not answer would not cancel either. Each statement has its own limit.
+    return false;
   } finally {
     asking.end().catch(() => undefined);
   }

@@ -6,7 +6,10 @@ import { isClientTimeout } from './inTime.ts';
 import type { OutageLog } from './outageLog.ts';
 import { ROUND_TRIP_MS } from './pipeline.ts';
 import { isHarmless, runText, takesWrites } from './run.ts';
+import { processIdOf } from './session.ts';
 import { type TripNotes, type TripWatch, watchTrip } from './trip.ts';
+import { createWaitingCommits } from './waitingCommits.ts';
+import { WrongServer } from './wrongServer.ts';
 
 /**
  * Lends a connection of the pool for work that was `asked` for at that time. Work that is `whole` leaves no transaction
@@ -29,6 +32,13 @@ export function createLend(context: {
 }): Lend {
   const { pool, url, log, watch } = context;
 
+  const waiting = createWaitingCommits(pool.options.max);
+
+  async function endWork(client: pg.PoolClient): Promise<void> {
+    const options = connectionOptions(hostUrlOf(client, url));
+    if (await cancelSafely(client, options)) waiting.note(processIdOf(client), options);
+  }
+
   function takeBack(client: pg.PoolClient): void {
     // What it read is answered. The next connection may find a server that takes writes.
     const isGood = takesWrites(client);
@@ -38,7 +48,7 @@ export function createLend(context: {
   }
 
   function takeBackAfter(error: unknown, client: pg.PoolClient, whole: boolean): void {
-    if (isClientTimeout(error)) void cancelSafely(client, connectionOptions(hostUrlOf(client, url)));
+    if (isClientTimeout(error)) void endWork(client);
     if (!isHarmless(error)) client.release(true);
     else if (whole) client.release();
     else
@@ -49,6 +59,7 @@ export function createLend(context: {
   }
 
   return async (work, { asked, whole }) => {
+    if (waiting.isFull()) throw new WrongServer('its commits wait for a synchronous standby');
     const notes = watchTrip(watch, asked);
     const client = await pool.connect();
     notes.connected();

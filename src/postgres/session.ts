@@ -22,7 +22,7 @@ export const BEGIN =
   "begin isolation level read committed; set local idle_in_transaction_session_timeout = '10s'";
 
 /** What the server said at the start of a connection. A pooler makes it up. */
-const processIdOf = (client: pg.ClientBase) => (client as unknown as { processID: number }).processID;
+export const processIdOf = (client: pg.ClientBase) => (client as unknown as { processID: number }).processID;
 
 /** The connections that go through a pooler. */
 const pooled = new WeakSet<pg.ClientBase>();

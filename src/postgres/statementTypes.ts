@@ -2514,6 +2514,14 @@ export interface StatementTypes {
       idle_timeout: string;
     };
   };
+  'postgres/waiting_commits': {
+    parameters: {
+      pids: (number | null)[] | null;
+    };
+    columns: {
+      pid: number;
+    };
+  };
   'postgres/waits_for_standby': {
     parameters: Record<never, never>;
     columns: {

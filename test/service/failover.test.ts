@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { examine } from '../../src/doctor/examine.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
@@ -11,6 +12,18 @@ import { until } from '../support/until.ts';
 /* A primary and its synchronous standby. The tests go on from each other: the primary dies in one of them. */
 
 const folder = binaries();
+/** What duties and the other replica, at which nobody is, may have waiting besides. */
+const OTHERS = 20;
+
+/** What a look sees in so many looks, a quarter of a second apart. */
+async function seen<T>(times: number, look: () => Promise<T>): Promise<T[]> {
+  const all: T[] = [];
+  for (let i = 0; i < times; i++) {
+    all.push(await look());
+    await sleep(250);
+  }
+  return all;
+}
 const IN_WAIT = `select pid from pg_stat_activity where wait_event = 'SyncRep'`;
 
 describe.skipIf(folder === undefined)('of a primary and its synchronous standby', () => {
@@ -47,6 +60,23 @@ describe.skipIf(folder === undefined)('of a primary and its synchronous standby'
     }
     await until(async () => (await enqueue(second, 'frozen')).status === 201);
     expect(await jobsOf('standby')).toHaveLength(1);
+  });
+
+  test('while the standby is away, calls leave no more connections of the server waiting than the pool has twice', async () => {
+    const { url, lines } = replicas[0] as Replica;
+    const put = () => http(url, 'PUT', `/queues/queue-${Math.random()}`, {});
+    pair.standby.freeze();
+    const isOver = { now: false };
+    const callers = Array.from({ length: 30 }, async () => {
+      while (!isOver.now) if ((await put()).status === 503) await sleep(50);
+    });
+    await until(() => lines.join('').includes('its commits wait for a synchronous standby'));
+    const most = Math.max(...(await seen(40, async () => (await on('primary', IN_WAIT)).length)));
+    isOver.now = true;
+    pair.standby.thaw();
+    await Promise.all(callers);
+    await until(async () => (await put()).status === 200);
+    expect(most).toBeLessThanOrEqual(20 + OTHERS);
   });
 
   test('a commit whose wait for the standby is cancelled by hand is answered as unknown, not as done', async () => {
