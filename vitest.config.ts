@@ -5,12 +5,19 @@ import { progress } from './test/support/progress.ts';
 /** They run a Prometheus for a minute, beside several replicas. */
 export const PROMETHEUS = ['test/metrics/alerts.test.ts', 'test/docs/scaling.test.ts'];
 
+/** They wait for minutes: outages that are longer than a lease, and replicas that nobody asks. */
+export const SLOW = [
+  'clients/conformance/longOutage.test.ts',
+  'test/maintenance/leftAlone.test.ts',
+  'test/service/longOutage.test.ts',
+];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'clients/conformance/{typescript,longOutage}.test.ts'],
-    // These take minutes, and have commands of their own: test:sdks, test:packages and test:prometheus. test:clients plays
-    // the other clients.
-    exclude: [...configDefaults.exclude, 'test/sdk/**', 'test/packages/**', ...PROMETHEUS],
+    include: ['test/**/*.test.ts', 'clients/conformance/typescript.test.ts'],
+    // These take minutes, and have commands of their own: test:sdks, test:packages, test:prometheus and test:slow.
+    // test:clients plays the other clients.
+    exclude: [...configDefaults.exclude, 'test/sdk/**', 'test/packages/**', ...PROMETHEUS, ...SLOW],
     globalSetup: ['test/support/globalSetup.ts'],
     // A terminal shows how far the run is. Where there is none, lines say it.
     reporters: process.stdout.isTTY ? ['default'] : ['default', progress()],

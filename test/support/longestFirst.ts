@@ -4,9 +4,7 @@ import { ROOT } from './sources.ts';
 
 /** Those that take longest, as measured. An order that is a little wrong costs nothing. */
 const LONGEST = [
-  'clients/conformance/longOutage',
   'clients/conformance/typescript',
-  'test/service/longOutage',
   'test/web/dashboard',
   'test/service/tls',
   'test/service/upgrade',
