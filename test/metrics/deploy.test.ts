@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
+import { createOtherDatabase } from '../support/database.ts';
 import { parseMetrics } from '../support/exposition.ts';
 import { hasPromtool } from '../support/promtool.ts';
 import { startService } from '../support/service.ts';
@@ -15,7 +16,9 @@ const METRIC = /\b(?:dibs|process)_[a-z_]+\b/g;
 const familyOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '');
 
 test('docs/metrics.md explains each metric, and no other', async () => {
-  const service = await startService();
+  // Some are told only where there are several databases.
+  const other = await createOtherDatabase();
+  const service = await startService({ others: { other: other.url } });
   try {
     await service.call('POST', '/jobs', { queue: 'q' });
     await service.call('PUT', '/queues/limited', { max_ready: 1 });
@@ -25,6 +28,7 @@ test('docs/metrics.md explains each metric, and no other', async () => {
     expect(explained.toSorted()).toEqual([...parseMetrics(text).types.keys()].sort());
   } finally {
     await service.stop();
+    await other.drop();
   }
 });
 
