@@ -5,7 +5,7 @@ import { textOf } from '../support/sources.ts';
 
 const rows = [
   ...textOf('docs/configuration.md').matchAll(
-    /^\| `([A-Z_]+)` \| (?:`([^`]*)`)? ?\| ([^|]*) \| ([^|]+) \|$/gm,
+    /^\| `([A-Z_]+(?:<NAME>)?)` \| (?:`([^`]*)`)? ?\| ([^|]*) \| ([^|]+) \|$/gm,
   ),
 ].map(([, name = '', value, values = '', about]) => ({ name, value, values, about }));
 
