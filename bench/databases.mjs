@@ -63,7 +63,8 @@ await benchmark(
       DATABASE_URL_B: await postgres.database('dibs_b'),
     });
     const http = client(three.url);
-    for (const queue of [...X, ...Y]) await http.json('PUT', `/queues/${queue}`, { database: queue.slice(2) });
+    for (const queue of [...X, ...Y])
+      await http.json('PUT', `/queues/${queue}`, { database: queue.slice(2) });
     http.close();
     const sides = { one: one.url, three: three.url };
     for (const url of Object.values(sides)) await measure(url, 20);
