@@ -175,7 +175,8 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
 
     /** Statements wait for a lock, and calls for a connection. After that, the process stands still. */
     async function crowd(): Promise<void> {
-      const many = atBusy.manyQueues('many', 20);
+      // So many that some wait at each scrape.
+      const many = atBusy.manyQueues('many', 60);
       const locked = await openTransaction(crowded.url);
       await locked.query('lock table dibs.jobs in exclusive mode');
       await fires('DibsPoolExhausted', targetOf(busy)).finally(() => locked.end('rollback'));
