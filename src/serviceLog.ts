@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { RefusedCredential, RequestIds } from './access/access.ts';
 import { createRefusedLog } from './access/refusedLog.ts';
 import { isOutage } from './errors.ts';
-import { createOutageLog, NOTIFICATIONS } from './postgres/outageLog.ts';
+import { createOutageLog, NOTIFICATIONS, statesOf } from './postgres/outageLog.ts';
 import { createSlowLog } from './postgres/slowLog.ts';
 import { createRareLog } from './rareLog.ts';
 
@@ -41,12 +41,7 @@ export function createServiceLog(logger: Logger, { slowMs }: { slowMs: number })
     warn,
     refused,
     outages: createOutageLog(states),
-    outagesOf: (name: string) =>
-      createOutageLog(states, {
-        away: `the database "${name}" cannot serve`,
-        back: `the database "${name}" serves again`,
-        calmMs: 5000,
-      }),
+    outagesOf: (name: string) => createOutageLog(states, statesOf(name)),
     listenState: createOutageLog(states, NOTIFICATIONS),
     slow: slowMs > 0 ? createSlowLog(slowMs, warn) : undefined,
     call: logger.isLevelEnabled('debug')

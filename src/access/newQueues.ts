@@ -3,7 +3,7 @@ import { rateLimited } from '../errors.ts';
 import type { Queues } from '../queues/cache.ts';
 
 /** Tells which queues there are. */
-export type KnownQueues = Pick<Queues, 'isKnown' | 'refresh'>;
+export type ExistingQueues = Pick<Queues, 'isKnown' | 'refresh'>;
 
 /** So many callers are remembered. One that is forgotten begins anew. */
 const MAX_CALLERS = 10_000;
@@ -22,7 +22,7 @@ interface Left {
  * at once, so that a batch of 1000 new queues is possible. Then it waits until as many seconds are over as these would
  * have taken.
  */
-export function createNewQueueLimit(queues: KnownQueues, perSecond: number) {
+export function createNewQueueLimit(queues: ExistingQueues, perSecond: number) {
   if (perSecond === 0) return undefined;
   const left = new LruMap<Left>(MAX_CALLERS);
 

@@ -1,3 +1,4 @@
+import { HOME } from '../config/databases.ts';
 import type { CountCache } from '../counting/countCache.ts';
 import { invalidRequest } from '../errors.ts';
 import type { QueueLooks } from '../looking/queues.ts';
@@ -10,7 +11,6 @@ import type { Queue, Queues } from '../queues/cache.ts';
 import { orTooManyQueues } from '../queues/numbers.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { Signed } from '../verbs/callers.ts';
-import { HOME } from '../verbs/databases.ts';
 import type { QueueName, QueueStatus } from '../verbs/queues.ts';
 import type { RequestOf } from '../verbs.ts';
 import { rethrowPartlyDone } from './partlyDone.ts';

@@ -1,3 +1,4 @@
+import { queuesOf } from '../claim/claim.ts';
 import { type Claims, createClaims } from '../claim/claims.ts';
 import type { DatabaseClaims } from '../claim/databaseClaims.ts';
 import { HOME } from '../config/databases.ts';
@@ -46,8 +47,7 @@ const enginesOf = (queues: string[], members: Members, placements: Placements): 
 export const claimVerb =
   (claim: Claims['claim'], members: Members, placements: Placements) =>
   async (request: ClaimRequest): Promise<LeasedJob[]> => {
-    const { queues = ['default'] } = request;
-    for (const { base } of enginesOf(queues, members, placements))
+    for (const { base } of enginesOf(queuesOf(request), members, placements))
       if (base.db.serves()) await base.rest.asked(false);
     const jobs = await claim(request);
     const served = jobs.map(({ queue }) => queue);

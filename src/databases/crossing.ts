@@ -9,8 +9,7 @@ export function crossingOf(self: string, members: Members, placements: Placement
 
   return {
     self,
-    place: (queues) =>
-      queues.every(placements.known) ? undefined : placements.place(queues, awayOf(members)),
+    place: (queues) => placements.place(queues, () => awayOf(members)),
     elsewhere: (queue) => ifElsewhere(placements.known(queue)),
     findElsewhere: async (queue) => ifElsewhere(await placements.find(queue)),
     databaseOf: async (queueId, looksAgain) => (await placements.ofQueue(queueId, looksAgain))?.database,

@@ -44,13 +44,12 @@ export function createLead(members: Members, placements: Placements) {
       follow(() => placements.find(name), run),
 
     /** To the first of these queues. All of them have a place then. `wish`: where a new one is to be. */
-    async toNew<T>(names: string[], run: (engine: DatabaseEngine) => Promise<T>, wish?: string): Promise<T> {
-      const find = async () => {
-        await placements.place(names, awayOf(members), wish);
-        return placements.known(names[0] as string);
-      };
-      const [first = ''] = names;
-      return follow(() => (names.every(placements.known) ? placements.known(first) : find()), run);
+    toNew<T>(names: string[], run: (engine: DatabaseEngine) => Promise<T>, wish?: string): Promise<T> {
+      const first = () => placements.known(names[0] as string);
+      return follow(() => {
+        const placed = placements.place(names, () => awayOf(members), wish);
+        return placed ? placed.then(first) : first();
+      }, run);
     },
 
     /** To the queue of a job. @throws Refusal `job_not_found` */

@@ -122,12 +122,13 @@ export function createPlacements(home: Database) {
 
     /**
      * Gives those of these queues a place that have none: in the database `wish`, if it is given, else by the rule of
-     * sql/functions/place.sql. Afterwards, all are known.
+     * sql/functions/place.sql. Afterwards, all are known. Undefined: they are now.
      */
-    async place(names: string[], away: string[], wish?: string): Promise<void> {
+    place(names: string[], away: () => string[], wish?: string): Promise<void> | undefined {
       const missing = names.filter((name) => !byName.get(name));
-      if (missing.length === 0) return;
-      remember(await home.query(statements.place, { names: missing.toSorted(), wish: wish ?? null, away }));
+      if (missing.length === 0) return undefined;
+      const asked = { names: missing.toSorted(), wish: wish ?? null, away: away() };
+      return home.query(statements.place, asked).then(remember);
     },
 
     /**

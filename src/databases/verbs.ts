@@ -1,6 +1,7 @@
 import type { Claims } from '../claim/claims.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import type { Rooms } from '../engine/rooms.ts';
+import { queueNameOf } from '../enqueue/intoQueues.ts';
 import { createSettleMany } from '../settle/settleMany.ts';
 import type { Verbs } from '../verbs.ts';
 import { claimVerb } from './claims.ts';
@@ -34,9 +35,6 @@ const OF_JOB = [
   'retryJob',
   'changeJob',
 ] as const;
-
-const DEFAULT = 'default';
-const queuesOf = (jobs: { queue?: string }[]) => jobs.map(({ queue = DEFAULT }) => queue);
 
 /** These verbs, each in the engine to which `to` leads. */
 function each<Request, V extends keyof EngineVerbs>(names: readonly V[], to: ToEngine<Request>) {
@@ -83,8 +81,8 @@ export function verbsOfSeveral(context: {
     ...relayedJobs(members, lead),
     ...queuesOfSeveral(lead, members, placements),
 
-    enqueue: (request) => toNew(queuesOf(request.jobs), ({ verbs }) => verbs.enqueue(request)),
-    enqueueOnce: (request) => toNew(queuesOf(request.jobs), ({ verbs }) => verbs.enqueueOnce(request)),
+    enqueue: (request) => toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueue(request)),
+    enqueueOnce: (request) => toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueueOnce(request)),
 
     claim: claimVerb(context.claim, members, placements),
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { QueuesOfJobs } from '../access/allowed.ts';
-import type { KnownQueues } from '../access/newQueues.ts';
+import type { ExistingQueues } from '../access/newQueues.ts';
 import { type Duties, startDuties } from '../maintenance/duties.ts';
 import type { Verbs } from '../verbs.ts';
 import { aroundRooms } from './around.ts';
@@ -30,7 +30,7 @@ export interface Engines {
   home: DatabaseEngine;
   verbs: Omit<Verbs, 'settleAndClaim'>;
   /** What the guard asks of queues. */
-  queues: QueuesOfJobs & KnownQueues;
+  queues: QueuesOfJobs & ExistingQueues;
   whyNotReady(): Promise<string | undefined>;
   waitingForJobs(): number;
   stopWaiting(): void;

@@ -1,10 +1,11 @@
+import { HOME } from '../config/databases.ts';
 import type { Depths } from '../counting/depths.ts';
 import { databaseNotFound, invalidRequest } from '../errors.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Narrowed } from '../verbs/callers.ts';
 import type { OverviewRequest } from '../verbs/counting.ts';
-import { type DatabaseStatus, HOME } from '../verbs/databases.ts';
+import type { DatabaseStatus } from '../verbs/databases.ts';
 import type { createOverview } from './overview.ts';
 
 const countQueues = planned('looking/count_queues', row<{ queues: number }>());

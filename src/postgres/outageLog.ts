@@ -18,8 +18,11 @@ export function causeOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What an outage log calls the two states. */
-const DATABASE = { away: 'the database cannot serve', back: 'the database serves again', calmMs: 5000 };
+/** What an outage log calls the two states of a database. `name`: where there are several. */
+export function statesOf(name?: string) {
+  const database = name === undefined ? 'the database' : `the database "${name}"`;
+  return { away: `${database} cannot serve`, back: `${database} serves again`, calmMs: 5000 };
+}
 
 /** Of the connection that listens: a queue is served without it, but claims that wait hear of jobs a second later. */
 export const NOTIFICATIONS = {
@@ -35,7 +38,7 @@ export const NOTIFICATIONS = {
  */
 export function createOutageLog(
   log: { warn(line: string): void; info(line: string): void },
-  { away, back, calmMs } = DATABASE,
+  { away, back, calmMs } = statesOf(),
 ) {
   const loggedAt = new Map<string, number>();
   let failedAt: number | undefined;

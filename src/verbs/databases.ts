@@ -1,9 +1,6 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed, Signed } from './callers.ts';
 
-/** The database of DATABASE_URL. */
-export const HOME = 'home';
-
 /** The name of a database. */
 export const DATABASE_NAME = '^[a-z0-9_]{1,32}$';
 

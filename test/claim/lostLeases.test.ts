@@ -12,10 +12,10 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-test('a claim whose answer from the database is lost leaves no lost lease behind', async () => {
+/** An engine that does not hear the database's answer to a claiming statement, if `loses` says so of it. */
+async function engineThatLoses(loses: () => boolean) {
   const database = await createDatabase();
   const db = openDatabase(database.url, 5);
-  let losing = true;
   const engine = await startEngine({
     listenUrl: database.url,
     log: () => undefined,
@@ -23,12 +23,18 @@ test('a claim whose answer from the database is lost leaves no lost lease behind
       ...db,
       async pipeline(calls, sent, turn) {
         const rows = await db.pipeline(calls, sent, turn);
-        if (losing && calls.some(({ statement }) => statement.name === 'claim/plain')) throw unavailable();
+        if (calls.some(({ statement }) => statement.name === 'claim/plain') && loses()) throw unavailable();
         return rows;
       },
     },
   });
   stops.push(database.drop, db.close, engine.stop);
+  return engine;
+}
+
+test('a claim whose answer from the database is lost leaves no lost lease behind', async () => {
+  let losing = true;
+  const engine = await engineThatLoses(() => losing);
 
   const [job] = await engine.enqueue({ jobs: [{ queue: 'q' }], at: () => '' });
   const id = (job as { id: string }).id;
@@ -41,23 +47,8 @@ test('a claim whose answer from the database is lost leaves no lost lease behind
 });
 
 test('a claim with a claim_id keeps the leases with which it was answered, though its statement at the next queue is lost', async () => {
-  const database = await createDatabase();
-  const db = openDatabase(database.url, 5);
   let claims = 0;
-  const engine = await startEngine({
-    listenUrl: database.url,
-    log: () => undefined,
-    db: {
-      ...db,
-      async pipeline(calls, sent, turn) {
-        const rows = await db.pipeline(calls, sent, turn);
-        if (calls.some(({ statement }) => statement.name === 'claim/plain') && ++claims === 2)
-          throw unavailable();
-        return rows;
-      },
-    },
-  });
-  stops.push(database.drop, db.close, engine.stop);
+  const engine = await engineThatLoses(() => ++claims === 2);
   for (const queue of ['first', 'second']) await engine.enqueue({ jobs: [{ queue }], at: () => '' });
 
   const queues = ['first', 'second'];

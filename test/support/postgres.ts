@@ -20,7 +20,7 @@ export async function filledDataDir() {
   return directory;
 }
 
-function parentOf(pid: string): number {
+export function parentOf(pid: string): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);

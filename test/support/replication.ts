@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../bench/lib/ports.mjs';
 import { onServer } from './database.ts';
-import { signalAll, temporaryDirectory } from './postgres.ts';
+import { parentOf, signalAll, temporaryDirectory } from './postgres.ts';
 import { until } from './until.ts';
 
 const NOBODY = 65534;
@@ -12,15 +12,6 @@ const isRoot = process.getuid?.() === 0;
 /** PostgreSQL refuses to run as root. */
 const asUser = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
 const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-
-function parentOf(pid: string): number {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return 0;
-  }
-}
 
 /** A PostgreSQL with its data in a folder of its own, at a port that stays. */
 async function node(directory: string, folder: string, name: string) {

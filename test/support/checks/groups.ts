@@ -1,4 +1,4 @@
-import { groupBy } from '../groupBy.ts';
+import { groupBy } from '../../../src/claim/groupBy.ts';
 import { TOLERANCE_MS } from '../history.ts';
 import { bornBy, isDelayed, type Life, mayHaveComeBack, type Sweeps, unfinishedUntil } from '../life.ts';
 import { type Hold, later, leasedTogether, NOBODY } from './together.ts';

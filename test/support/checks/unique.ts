@@ -1,4 +1,4 @@
-import { groupBy } from '../groupBy.ts';
+import { groupBy } from '../../../src/claim/groupBy.ts';
 import { TOLERANCE_MS } from '../history.ts';
 import {
   bornBy,
