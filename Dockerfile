@@ -14,6 +14,7 @@ COPY sql ./sql
 COPY commands ./commands
 COPY src ./src
 COPY routes ./routes
+COPY queuesFile ./queuesFile
 COPY web ./web
 COPY clients/typescript/src ./clients/typescript/src
 RUN npm run build

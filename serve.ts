@@ -12,6 +12,7 @@ import { createTokens } from './src/access/tokens.ts';
 import { keepAskers } from './src/askers.ts';
 import { HTTP_LIMITS } from './src/config/limits.ts';
 import { type Config, isLoopback } from './src/config.ts';
+import { startErrorOf } from './src/databases/named.ts';
 import { readRegistry } from './src/databases/registry.ts';
 import type { OtherDatabase } from './src/databases/several.ts';
 import { keepEmbedded } from './src/embedded/keep.ts';
@@ -100,13 +101,21 @@ function openOthers(
   return otherDatabases.map(({ name, url, listenUrl = url }) => {
     const db = openDatabase(url, poolSize, log.outagesOf(name), log.slow);
     undo.push(db.close);
-    return { name, db, listenUrl, migrate: () => migrateOrCheck(url) };
+    return { name, db, listenUrl, migrate: () => migrateOrCheck(url).catch(startErrorOf(name)) };
   });
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted)
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}
+
+/** Its code is loaded where there is such a file only. @throws StartError */
+async function openFile({ queuesFile }: Config, logger: Logger, stop: AbortSignal) {
+  if (queuesFile === undefined) return undefined;
+  const { openQueuesFile } = await import('./queuesFile/atStart.ts');
+  const log = { info: (line: string) => logger.info(line), warn: (line: string) => logger.warn(line) };
+  return openQueuesFile(queuesFile, log, stop);
 }
 
 /** What a start has come to, beside what the configuration says. */
@@ -128,6 +137,7 @@ export async function serve(
   told?: (ready: Ready) => void,
 ): Promise<void> {
   const certificates = config.tls && (await openCertificates(config.tls));
+  const queuesFile = await openFile(config, logger, stop);
   const undo: Undo = [];
   try {
     const log = createServiceLog(logger, { slowMs: config.slowRoundTripMs });
@@ -176,6 +186,7 @@ export async function serve(
     // Before the keys are known, nobody can say who needs one.
     await whenThere(engine.keys.refresh, progress);
     checkReach(config, engine.keys.exist());
+    if (queuesFile) await whenThere(() => queuesFile.applyTo(engine), progress);
     const access = createAccess({ auth: config.auth, keys: engine.keys, tokens, refused: log.refused });
     const draining = new AbortController();
     const { maxPayloadBytes, webPages, allowedOrigins, trustProxy, rates, accessLog, traceUrl } = config;

@@ -1,40 +1,47 @@
 import { defineConfig } from 'vitest/config';
+import { overSeveral } from './test/support/overSeveral.ts';
 import whole from './vitest.config.ts';
 
-/**
- * Tests that speak to Dibs alone, and look into no database. `npm run test:databases` runs them over three, with queues
- * spread over these. Two such tests are left out, because several databases answer otherwise, by contract:
- * enqueue/refusals (a full queue elsewhere takes jobs; an Idempotency-Key is known where its first queue is), and
- * claim/claimRequest (jobs of a batch for queues elsewhere arrive within a second).
- */
-const BLACK_BOX = [
+/** CI runs these: each verb, in a few minutes. */
+const QUICK = [
   'access/guard',
   'access/wayAround',
   'changing/cancel',
   'changing/change',
+  'changing/queues',
   'changing/retry',
   'claim/lease',
+  'claim/limits',
   'claim/order',
   'claim/waitLine',
   'enqueue/batch',
   'enqueue/delays',
   'enqueue/enqueue',
   'enqueue/payload',
+  'groups/groups',
   'http/commonRefusals',
   'http/payloadFormat',
   'http/queries',
   'http/traceparent',
+  'looking/explain',
+  'looking/jobList',
   'looking/overview',
   'looking/workers',
+  'operations/deletePurgeRedrive',
+  'schedules/schedules',
   'settle/errorText',
   'settle/results',
+  'settle/retries',
   'settle/settle',
-];
+  'settle/settleAndClaim',
+].map((path) => `test/${path}.test.ts`);
+
+const isQuick = process.env.DATABASES === 'quick';
 
 export default defineConfig({
   test: {
     ...whole.test,
-    include: BLACK_BOX.map((path) => `test/${path}.test.ts`),
+    include: isQuick ? QUICK : overSeveral(),
     env: { TEST_DATABASES: '3' },
   },
 });

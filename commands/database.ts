@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../src/config.ts';
-import { readRegistry } from '../src/databases/registry.ts';
+import type { Databases } from '../src/databases/clients.ts';
+import { joined } from '../src/databases/joined.ts';
 import { startEmbedded } from '../src/embedded/index.ts';
 import { findRunning } from '../src/embedded/running.ts';
 import { isOutage, StartError } from '../src/errors.ts';
@@ -39,22 +40,6 @@ export async function checkUsed({ databaseUrl }: Config, url: string, { mayCreat
       ? 'The embedded database has no schema of Dibs.'
       : 'No Dibs has used the database of DATABASE_URL yet.',
   );
-}
-
-/** @throws StartError at the home of several databases: an export holds what one has */
-export async function refuseSeveral(url: string, command: string): Promise<void> {
-  const db = openDatabase(url, CONNECTIONS);
-  try {
-    // What works on it says what is wrong with an older schema.
-    if ((await whyNotReady(db)) !== undefined) return;
-    const { known } = await readRegistry(db);
-    if (known.size > 1)
-      throw new StartError(
-        `${command} knows one database, and this Dibs has ${known.size}. Use pg_dump and pg_restore for each of them.`,
-      );
-  } finally {
-    await db.close();
-  }
 }
 
 /**
@@ -97,4 +82,20 @@ export const withDatabase = <T>(
     } finally {
       await db.close();
     }
+  });
+
+/**
+ * Works on all databases of the configuration, migrated, for what puts something into them. New ones become those of this Dibs.
+ * @throws StartError as the others do, and when they do not belong together
+ */
+export const withJoined = <T>(
+  config: Config,
+  making: Making,
+  work: (databases: Databases) => Promise<T>,
+): Promise<T> =>
+  withDatabaseUrl(config, making, async (url) => {
+    const others = config.otherDatabases;
+    await checkUsed(config, url, making);
+    await joined(url, others);
+    return work({ url, others });
   });

@@ -1,7 +1,8 @@
-import { HOME } from '../src/config/databases.ts';
 import type { Config } from '../src/config.ts';
-import { examine, worstOf } from '../src/doctor/examine.ts';
+import { worstOf } from '../src/doctor/examine.ts';
+import { examineAll } from '../src/doctor/examineAll.ts';
 import type { Finding } from '../src/doctor/finding.ts';
+import type { Found } from '../src/doctor/several.ts';
 import { argumentsIn, misused } from './arguments.ts';
 import { withDatabaseUrl } from './database.ts';
 import { jsonFor, safe } from './shown.ts';
@@ -9,7 +10,7 @@ import { jsonFor, safe } from './shown.ts';
 const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
 
   Looks at the database of DATABASE_URL, or at the embedded one under DATA_DIR, as Dibs needs it, and says what to do.
-  With several databases, it looks at each.
+  With several databases, it looks at each, and at all together.
   It changes nothing. Dibs may run or not.
 
   --json             print JSON
@@ -20,9 +21,6 @@ const USAGE = `Usage: dibs doctor [--json] [--held-seconds N]
 
 const EXIT = { ok: 0, warning: 3, problem: 4 } as const;
 const MARGIN = ' '.repeat(9);
-
-/** `database`: where there are several. */
-type Found = Finding & { database?: string };
 
 /** Findings tell of names and texts that other people chose. */
 const shown = ({ database, check, level, found, meaning, advice }: Found): string =>
@@ -56,20 +54,11 @@ export async function doctorCommand(args: string[], readConfig: () => Config): P
   const config = readConfig();
   const { poolSize, listenUrl, databaseUrl } = config;
   const thresholds = heldSeconds === undefined ? {} : { heldSeconds };
-  const others = config.otherDatabases;
-  const findings: Found[] = await withDatabaseUrl(config, { mayCreate: false }, (url) =>
-    examine({
-      url,
-      listenUrl: databaseUrl === undefined ? undefined : listenUrl,
-      poolSize,
-      isEmbedded: databaseUrl === undefined,
-      thresholds,
-    }),
+  const of = (url: string) => ({ url, poolSize, isEmbedded: databaseUrl === undefined, thresholds });
+  const others = config.otherDatabases.map((other) => ({ ...of(other.url), ...other }));
+  const findings = await withDatabaseUrl(config, { mayCreate: false }, (url) =>
+    examineAll({ ...of(url), listenUrl: databaseUrl === undefined ? undefined : listenUrl }, others),
   );
-  if (others.length > 0) for (const finding of findings) finding.database = HOME;
-  for (const { name, url, listenUrl } of others)
-    for (const finding of await examine({ url, listenUrl, poolSize, isEmbedded: false, thresholds }))
-      findings.push({ ...finding, database: name });
   process.stdout.write(
     values.json
       ? `${jsonFor(process.stdout, JSON.stringify({ worst: worstOf(findings), findings }))}\n`

@@ -6,14 +6,14 @@ import { StartError } from '../src/errors.ts';
 import { exportTo } from '../src/transfer/exportTo.ts';
 import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
-import { checkUsed, refuseSeveral, withDatabaseUrl } from './database.ts';
+import { checkUsed, withDatabaseUrl } from './database.ts';
 import { showProgress } from './progress.ts';
 import { isFileError } from './usage.ts';
 
 const USAGE = `Usage: dibs export [FILE] [--with-keys]
 
   Writes all queues, jobs, unique keys and schedules as they are at this moment, one JSON object on each line, to FILE or
-  to standard output. Dibs may run meanwhile.
+  to standard output: those of all databases of DATABASE_URL and DATABASE_URL_<NAME>. Dibs may run meanwhile.
 
   --with-keys   also the access keys, as hashes
 
@@ -60,10 +60,10 @@ export async function exportCommand(args: string[], readConfig: () => Config): P
   const making = { mayCreate: false };
   const done = await withDatabaseUrl(config, making, async (url) => {
     await checkUsed(config, url, making);
-    await refuseSeveral(url, 'dibs export');
     const write = (out: NodeJS.WritableStream) =>
       exportTo(out as NodeJS.WriteStream, {
         url,
+        others: config.otherDatabases,
         withKeys: values['with-keys'] ?? false,
         progress: shown.progress,
       });

@@ -1,11 +1,10 @@
 import { createReadStream } from 'node:fs';
 import type { Config } from '../src/config.ts';
 import { StartError } from '../src/errors.ts';
-import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { checkFile, importFrom } from '../src/transfer/importFrom.ts';
 import { argumentsIn, misused } from './arguments.ts';
 import { counted } from './counted.ts';
-import { checkUsed, refuseSeveral, withDatabaseUrl } from './database.ts';
+import { withJoined } from './database.ts';
 import { FROM_OPTIONS, importFromCommand } from './importFrom.ts';
 import { showProgress } from './progress.ts';
 import type { Env } from './remote/terminal.ts';
@@ -14,8 +13,9 @@ import { isFileError } from './usage.ts';
 const USAGE = `Usage: dibs import FILE [--create] [--new-ids]
        dibs import --from pg-boss|river|oban --url URL [--dry-run] [--create]
 
-  The first form puts the queues, jobs, unique keys, schedules and access keys of an export into the database. FILE may be - for standard
-  input. A file is read to its end first: nothing is written when it is not whole. An import that was broken off
+  The first form puts the queues, jobs, unique keys, schedules and access keys of an export into the database, or into several
+  (DATABASE_URL and each DATABASE_URL_<NAME>): a queue that is there stays where it is, a new one goes where a new queue goes.
+  FILE may be - for standard input. A file is read to its end first: nothing is written when it is not whole. An import that was broken off
   goes on when it is run again with the same file. Its queues are paused until it has ended.
 
   --create    make the database, if it is not there yet
@@ -77,17 +77,18 @@ export async function importCommand(args: string[], readConfig: () => Config, en
   }
   const shown = showProgress('Imported');
   const started = performance.now();
-  const { jobs, skipped, before } = await withDatabaseUrl(config, making, async (url) => {
-    await checkUsed(config, url, making);
-    await migrateOrCheck(url);
-    await refuseSeveral(url, 'dibs import');
-    return importFrom(stream(), { url, newIds: values['new-ids'] ?? false, progress: shown.progress });
-  });
+  const { jobs, skipped, before } = await withJoined(config, making, (databases) =>
+    importFrom(stream(), {
+      ...databases,
+      newIds: values['new-ids'] ?? false,
+      progress: shown.progress,
+    }),
+  );
   shown.end();
-  const earlier = before > 0 ? ` An earlier import had put in the first ${counted(before, 'line')}.` : '';
+  const earlier = before > 0 ? ` An earlier import had put in ${counted(before, 'line')}.` : '';
   const left =
     skipped > 0
-      ? ` ${counted(skipped, 'line', { one: 'was', many: 'were' })} left out: this database has such schedules, keys or unique keys already.`
+      ? ` ${counted(skipped, 'line', { one: 'was', many: 'were' })} left out: there are such schedules, keys or unique keys already.`
       : '';
   process.stderr.write(
     `Imported ${counted(jobs)} in ${((performance.now() - started) / 1000).toFixed(1)} s.${earlier}${left}\n`,

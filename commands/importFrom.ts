@@ -1,11 +1,10 @@
 import type { Config } from '../src/config.ts';
-import { migrateOrCheck } from '../src/postgres/migrate.ts';
 import { importJobs, namesOf } from '../src/transfer/importJobs.ts';
 import { type Place, type SourceReader, withSource } from '../src/transfer/readSource.ts';
 import { isSourceName, SOURCES } from '../src/transfer/sources.ts';
 import { misused } from './arguments.ts';
 import { counted } from './counted.ts';
-import { checkUsed, refuseSeveral, withDatabaseUrl } from './database.ts';
+import { withJoined } from './database.ts';
 import { showProgress } from './progress.ts';
 import { table } from './remote/table.ts';
 import { type Env, ownTerminal, paintFor } from './remote/terminal.ts';
@@ -98,12 +97,9 @@ export async function importFromCommand(
     const making = { mayCreate: values.create ?? false };
     const started = performance.now();
     const progress = showProgress('Imported');
-    const { jobs, before } = await withDatabaseUrl(config, making, async (url) => {
-      await checkUsed(config, url, making);
-      await migrateOrCheck(url);
-      await refuseSeveral(url, 'dibs import');
-      return importJobs(reader, { url, queueOf, progress: progress.progress });
-    });
+    const { jobs, before } = await withJoined(config, making, (databases) =>
+      importJobs(reader, { ...databases, queueOf, progress: progress.progress }),
+    );
     progress.end();
     const earlier = before > 0 ? ` An earlier import had taken ${counted(before, 'other job')}.` : '';
     const seconds = ((performance.now() - started) / 1000).toFixed(1);

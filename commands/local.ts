@@ -89,7 +89,7 @@ Examples:
     run: async (args, { readConfig }) => (await import('./keys.ts')).keysCommand(args, readConfig),
   },
   doctor: {
-    summary: 'look at that database, and say what is wrong with it and what to do',
+    summary: 'look at that database, and at all others, and say what is wrong and what to do',
     options: ['--json', '--held-seconds', '--help'],
     run: async (args, { readConfig }) => (await import('./doctor.ts')).doctorCommand(args, readConfig),
   },

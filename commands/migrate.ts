@@ -1,5 +1,6 @@
 import { HOME } from '../src/config/databases.ts';
 import { type Config, ConfigError } from '../src/config.ts';
+import { startErrorOf } from '../src/databases/named.ts';
 import { isOutage, StartError } from '../src/errors.ts';
 import { migrate, missingFrom } from '../src/postgres/migrate.ts';
 import { causeOf } from '../src/postgres/outageLog.ts';
@@ -53,8 +54,10 @@ export async function migrateCommand({ databaseUrl, otherDatabases }: Config, ar
       'DATABASE_URL must name the database to migrate; `dibs serve` migrates the embedded one',
     );
   for (const { name, url } of [{ name: HOME, url: databaseUrl }, ...otherDatabases]) {
-    const lines = await reachable(isDryRun ? plan(url) : run(url, grants), name);
-    const from = otherDatabases.length > 0 ? `${name}: ` : '';
+    const isAlone = otherDatabases.length === 0;
+    const done = isDryRun ? plan(url) : run(url, grants);
+    const lines = await reachable(isAlone ? done : done.catch(startErrorOf(name)), name);
+    const from = isAlone ? '' : `${name}: `;
     for (const line of lines) process.stdout.write(safe(`${from}${line}\n`));
   }
 }

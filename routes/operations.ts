@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
 import { isUuid } from '../src/ids.ts';
+import { JOB_STATES } from '../src/job.ts';
 import { OPERATION_STATES, type Operation as OperationRow } from '../src/verbs/operations.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { answer, answerLike, operation } from './http/openapi/operation.ts';
 import { oneOf, pageQuery, QueueName, ref } from './schemas/common.ts';
-import { Operation, OperationPage, OperationRequest } from './schemas/operation.ts';
+import { Operation, OperationPage, OperationRequest, RelocateRequest } from './schemas/operation.ts';
 
 const tags = ['Operations'];
 
@@ -17,7 +18,8 @@ const OperationId = Type.Object({
 const setOf = (filter: object) =>
   Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null));
 
-function toOperation(row: OperationRow) {
+/** An operation as it is told. */
+export function toOperation(row: OperationRow) {
   const { states, group, fairness_key, worker, error_contains, created_after, created_before, ...rest } = row;
   const filter = {
     states,
@@ -50,6 +52,44 @@ export function operationRoutes(app: App): void {
     },
     handler: async (request, reply) =>
       reply.code(202).send(toOperation(await request.verbs.startOperation(request.body))),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/queues/:queue/relocate',
+    config: { verb: 'relocateQueue' },
+    schema: {
+      params: Type.Object({ queue: ref(QueueName) }),
+      body: ref(RelocateRequest),
+      ...operation({
+        operationId: 'relocateQueue',
+        tags,
+        summary: 'Move a queue to another database',
+        description:
+          'In the background. Its jobs keep their ids, leases, tokens and order, and its keys, windows and configuration go along. ' +
+          'Calls for this queue wait meanwhile, and are refused with 503 `unavailable`, `not_done`, after 5 s. `dry_run` tells in ' +
+          '`hold_seconds` how long that will be. A replica or a database that dies leaves the queue whole in one place: the ' +
+          'operation continues, or has `failed`. DELETE /operations/{id} stops it, until the queue has arrived.',
+        answers: {
+          202: answerLike(
+            Operation,
+            {
+              verb: 'relocate',
+              to: 'b',
+              filter: { states: [...JOB_STATES] },
+              counted: false,
+              ...{ matched: 0, done: 0, skipped: 0 },
+            },
+            'It is running.',
+          ),
+        },
+        refusals: ['queue_not_found', 'queue_elsewhere', 'queue_busy', 'database_closed'],
+      }),
+    },
+    handler: async (request, reply) =>
+      reply
+        .code(202)
+        .send(toOperation(await request.verbs.relocateQueue({ ...request.params, ...request.body }))),
   });
 
   app.route({

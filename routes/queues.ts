@@ -1,14 +1,13 @@
 import { Type } from 'typebox';
-import { type QueueConfig as Config, isQueueName, type QueueStatus } from '../src/verbs/queues.ts';
+import { isQueueName } from '../src/verbs/queues.ts';
 import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
-import { completeBackoff } from './http/json/jobBody.ts';
+import { completeConfig, queueBody } from './http/json/queueBody.ts';
 import { answer, answerLike, operation } from './http/openapi/operation.ts';
 import { InQueue, pageQuery, ref, text } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,
-  NO_LIMITS,
   PurgeRequest,
   Queue,
   QueueConfig,
@@ -18,16 +17,6 @@ import {
 
 const HOW_MANY = 'How many jobs.';
 const tags = ['Queues'];
-
-const CONFIG_FIELDS = Object.keys({ ...DEFAULT_CONFIG, ...NO_LIMITS }) as (keyof Config)[];
-
-function toQueue(status: QueueStatus) {
-  const { name, paused, counts, oldest_ready_age_seconds, created_at, database } = status;
-  // A limit that is not set is left out, as in the body of a PUT.
-  const set = CONFIG_FIELDS.filter((field) => status[field] !== null);
-  const config = Object.fromEntries(set.map((field) => [field, status[field]]));
-  return { name, paused, config, counts, oldest_ready_age_seconds, created_at, database };
-}
 
 export function queueRoutes(app: App): void {
   app.route({
@@ -61,7 +50,7 @@ export function queueRoutes(app: App): void {
         keyOf: ({ name }) => name,
         isKey: isQueueName,
       });
-      return { queues: items.map(toQueue), next_cursor: next, away };
+      return { queues: items.map(queueBody), next_cursor: next, away };
     },
   });
 
@@ -81,7 +70,7 @@ export function queueRoutes(app: App): void {
         refusals: ['queue_not_found'],
       }),
     },
-    handler: async (request) => toQueue(await request.verbs.getQueue(request.params)),
+    handler: async (request) => queueBody(await request.verbs.getQueue(request.params)),
   });
 
   app.route({
@@ -103,14 +92,9 @@ export function queueRoutes(app: App): void {
       }),
     },
     handler: async (request) => {
-      const { database, ...configured } = request.body;
-      const config = {
-        ...NO_LIMITS,
-        ...DEFAULT_CONFIG,
-        ...configured,
-        backoff: completeBackoff(configured.backoff ?? {}),
-      };
-      return toQueue(await request.verbs.configureQueue({ ...request.params, config, database }));
+      const { database } = request.body;
+      const config = completeConfig(request.body);
+      return queueBody(await request.verbs.configureQueue({ ...request.params, config, database }));
     },
   });
 
@@ -169,7 +153,7 @@ export function queueRoutes(app: App): void {
         }),
       },
       handler: async (request) =>
-        toQueue(await (paused ? request.verbs.pauseQueue : request.verbs.resumeQueue)(request.params)),
+        queueBody(await (paused ? request.verbs.pauseQueue : request.verbs.resumeQueue)(request.params)),
     });
   }
 

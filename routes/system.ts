@@ -29,14 +29,17 @@ export function systemRoutes(app: App, engine: Engine, draining?: AbortSignal): 
       operationId: 'getReadiness',
       tags: ['Health'],
       summary: 'Does the database answer, and is it migrated?',
-      description: 'For readiness probes: whether an enqueue would work now. The 503 says why it would not.',
+      description:
+        'For readiness probes: whether an enqueue would work now. The 503 says why it would not. Of several databases, one ' +
+        'that takes writes is enough: the 200 lists the others.',
       answers: { 200: answer(ref(Health), 'An enqueue would work now.') },
       refusals: ['unavailable'],
     }),
     handler: async () => {
-      const reason = draining?.aborted ? 'This replica is stopping.' : await engine.whyNotReady();
+      if (draining?.aborted) throw unavailable('This replica is stopping.');
+      const { reason, notReady } = await engine.readiness();
       if (reason !== undefined) throw unavailable(reason);
-      return { status: 'ok' } as const;
+      return { status: 'ok', ...(notReady.length > 0 ? { not_ready: notReady } : {}) } as const;
     },
   });
 

@@ -1,4 +1,4 @@
-// Builds dist/ from main.ts, serve.ts, commands, src, routes, the TypeScript client, sql and web. Several builds in one
+// Builds dist/ from main.ts, serve.ts, commands, src, routes, queuesFile, the TypeScript client, sql and web. Several builds in one
 // clone may run at once, and replicas may run from dist/ meanwhile:
 // - It builds only what is stale. dist/.stamp says which sources dist/ was built from, and which files it has.
 // - It builds into a folder of its own, and then moves the files into dist/ one by one. At each moment every file is
@@ -32,6 +32,7 @@ const SOURCES = [
   'commands',
   'src',
   'routes',
+  'queuesFile',
   'clients/typescript/src',
   'sql',
   'web',

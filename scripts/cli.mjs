@@ -56,7 +56,7 @@ dibs retry --queue mail --error-contains "SMTP 421"                     # counts
 |---|---|
 | 0 | It is done. |
 | 1 | Dibs refused, the thing is not there, an operation failed, or the question was answered with no. |
-| 2 | The command line is wrong, or somebody must say \`--yes\`. Nothing was done. |
+| 2 | The command line or a file is wrong, or somebody must say \`--yes\`. Nothing was done. From \`dibs diff\`: something differs; it ends with 1 for what is wrong. |
 | 3 | No answer, or "later": Dibs is away, overloaded, or the queue is full (429, 5xx). The same command may work in a moment. |
 | 4 | \`dibs claim\` found no job. |
 

@@ -8,7 +8,17 @@ import { fileURLToPath } from 'node:url';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
-const SOURCES = ['main.ts', 'serve.ts', 'commands', 'src', 'routes', 'sql', 'web', 'clients/typescript/src'];
+const SOURCES = [
+  'main.ts',
+  'serve.ts',
+  'commands',
+  'src',
+  'routes',
+  'queuesFile',
+  'sql',
+  'web',
+  'clients/typescript/src',
+];
 /** Editors write a file in several steps, and branches change many files at once. */
 const QUIET_MS = 200;
 

@@ -69,6 +69,10 @@ const FRAGMENTS = {
     'What goes into the columns of imported_columns.sql.',
     list(moved.map((name) => (isJson(COLUMNS[name]) ? `${name}::json` : name))),
   ],
+  relocated_columns: [
+    'The columns of a job that a relocation copies: all but the position, which is anew where the jobs arrive.',
+    list(columnNames.filter((name) => name !== 'position')),
+  ],
 };
 
 for (const [name, [says, text]] of Object.entries(FRAGMENTS))

@@ -81,6 +81,7 @@ function main() {
     sources: withTexts([
       ...filesIn('src', '.ts'),
       ...filesIn('routes', '.ts'),
+      ...filesIn('queuesFile', '.ts'),
       ...filesIn('commands', '.ts'),
     ]),
     sql: withTexts(filesIn('sql', '.sql')),

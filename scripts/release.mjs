@@ -79,6 +79,7 @@ function main() {
           '--prefix',
           'clients/typescript',
         );
+        set('deploy/helm/Chart.yaml', /^appVersion: ".*"$/m, `appVersion: "${version}"`);
         set('clients/python/pyproject.toml', /^version = ".*"$/m, `version = "${version}"`);
       },
     ],

@@ -648,21 +648,24 @@ begin
     continue when exists (select from dibs.placements p where p.name = asked);
     chosen := coalesce(
       wish,
-      (
-        select p.database
-        from dibs.placements p
-        join dibs.databases d on d.name = p.database
-        where p.first_part = split_part(translate(asked, ':', '.'), '.', 1) and d.accepts_queues
-        order by p.queue_id desc
-        limit 1
-      ),
-      (
-        select d.name
-        from dibs.databases d
-        where d.accepts_queues
-        order by d.name = any (away), d.queues, d.created_at, d.name
-        limit 1
-      ),
+      coalesce(
+        (
+          select p.database
+          from dibs.placements p
+          join dibs.databases d on d.name = p.database
+          where p.first_part = split_part(translate(asked, ':', '.'), '.', 1) and d.accepts_queues
+          order by p.queue_id desc
+          limit 1
+        ),
+        (
+          select d.name
+          from dibs.databases d
+          where d.accepts_queues
+          order by d.name = any (away), d.queues, d.created_at, d.name
+          limit 1
+        )
+      )
+      ,
       'home'
     );
     insert into dibs.placements (queue_id, name, database) values (dibs.next_queue_id(), asked, chosen);
@@ -679,7 +682,7 @@ AS $function$
 declare
   place dibs.placements;
 begin
-  if not exists (select from dibs.databases) then
+  if not exists (select from dibs.databases) or current_setting('dibs.arriving', true) = new.id::text then
     return new;
   end if;
   insert into dibs.placements (queue_id, name, database) values (new.id, new.name, 'home') on conflict (name) do nothing;
@@ -688,8 +691,57 @@ begin
     raise exception using
       errcode = 'DB003', message = format('Queue %s lives in the database %s', new.name, place.database);
   end if;
+  if place.moving_to is not null then
+    raise exception using
+      errcode = 'DB003',
+      message = format('Queue %s is being relocated to the database %s. Try again later', new.name, place.moving_to);
+  end if;
   new.id := place.queue_id;
   return new;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.place_imported(numbers integer[], names text[])
+ RETURNS SETOF dibs.placements
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  asked text;
+  number integer;
+  away text[] := '{}';
+begin
+  perform from dibs.databases d where d.name = 'home' for update;
+  for number, asked in select new.number, new.name from unnest(numbers, names) as new (number, name) loop
+    continue when exists (select from dibs.placements p where p.name = asked);
+    insert into dibs.placements (queue_id, name, database)
+    values (
+      coalesce(number, dibs.next_queue_id()),
+      asked,
+      coalesce(
+        coalesce(
+          (
+            select p.database
+            from dibs.placements p
+            join dibs.databases d on d.name = p.database
+            where p.first_part = split_part(translate(asked, ':', '.'), '.', 1) and d.accepts_queues
+            order by p.queue_id desc
+            limit 1
+          ),
+          (
+            select d.name
+            from dibs.databases d
+            where d.accepts_queues
+            order by d.name = any (away), d.queues, d.created_at, d.name
+            limit 1
+          )
+        )
+        ,
+        'home'
+      )
+    );
+  end loop;
+  return query select * from dibs.placements p where p.name = any (names);
 end;
 $function$;
 
@@ -718,7 +770,7 @@ CREATE OR REPLACE FUNCTION dibs.unplace_at_home()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  delete from dibs.placements where queue_id = old.id and database = 'home';
+  delete from dibs.placements where queue_id = old.id and database = 'home' and moving_to is null;
   return null;
 end;
 $function$;
@@ -778,6 +830,7 @@ create table dibs.audit (
   outcome text not null,
   address text,
   request_id text,
+  database text,
   constraint audit_pkey PRIMARY KEY (id)
 );
 
@@ -958,6 +1011,7 @@ create table dibs.placements (
   name text not null,
   first_part text not null default split_part(translate(name, ':'::text, '.'::text), '.'::text, 1),
   database text not null,
+  moving_to text,
   constraint placements_database FOREIGN KEY (database) REFERENCES dibs.databases(name),
   constraint placements_name UNIQUE (name),
   constraint placements_pkey PRIMARY KEY (queue_id)
@@ -999,6 +1053,7 @@ create table dibs.relay (
   moved text,
   bytes integer not null,
   created_at timestamp with time zone not null default now(),
+  awaited_until timestamp with time zone,
   constraint relay_id UNIQUE (id),
   constraint relay_one CHECK (((job IS NULL) <> (moved IS NULL))),
   constraint relay_pkey PRIMARY KEY (place)
@@ -1017,6 +1072,80 @@ create table dibs.relay_parcels (
   number bigint not null,
   places bigint[] not null,
   constraint relay_parcels_pkey PRIMARY KEY (queue_id)
+);
+
+create table dibs.relocating_jobs (
+  queue_id integer not null,
+  state dibs.job_state not null,
+  id uuid not null,
+  "position" bigint not null,
+  run_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  lease_expires_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  lease_token uuid,
+  attempt integer not null,
+  max_attempts integer not null,
+  deliveries integer not null,
+  payload_bytes integer not null,
+  priority smallint not null,
+  cancel_requested boolean not null,
+  worker text,
+  last_error text,
+  backoff json,
+  headers json not null,
+  progress json,
+  result json,
+  payload json not null,
+  unique_key text,
+  group_key text,
+  is_head boolean not null,
+  fairness_key text,
+  expires_at timestamp with time zone,
+  awaited_until timestamp with time zone,
+  counted boolean not null,
+  enqueued json,
+  claim_id text,
+  claim_holder uuid,
+  leased_at timestamp with time zone,
+  lease_seconds double precision,
+  constraint relocating_jobs_pkey PRIMARY KEY (queue_id, id)
+)
+with (vacuum_truncate=false);
+
+create table dibs.relocating_queues (
+  queue_id integer not null,
+  relocation uuid not null,
+  role text not null,
+  attempt integer not null default 0,
+  queue json,
+  arrivals json,
+  constraint relocating_queues_pkey PRIMARY KEY (queue_id),
+  constraint relocating_role CHECK ((role = ANY (ARRAY['leaving'::text, 'returning'::text, 'arrived'::text, 'refused'::text])))
+);
+
+create table dibs.relocations (
+  id uuid not null,
+  queue_id integer not null,
+  queue text not null,
+  source text not null,
+  target text not null,
+  dry_run boolean not null,
+  state text not null default 'running'::text,
+  phase text not null default 'counting'::text,
+  attempt integer not null default 0,
+  is_stopped boolean not null default false,
+  error text,
+  matched bigint not null default 0,
+  done bigint not null default 0,
+  hold_seconds double precision,
+  created_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  worked_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint relocation_finished CHECK (((state = 'running'::text) = (finished_at IS NULL))),
+  constraint relocation_phase CHECK ((phase = ANY (ARRAY['counting'::text, 'leaving'::text, 'arriving'::text, 'cleaning'::text, 'returning'::text, 'ended'::text]))),
+  constraint relocation_state CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'cancelled'::text, 'failed'::text]))),
+  constraint relocations_pkey PRIMARY KEY (id)
 );
 
 create table dibs.repeatable_claims (
@@ -1172,6 +1301,10 @@ CREATE INDEX operations_running ON dibs.operations USING btree (id) WHERE (state
 CREATE INDEX placements_first_part ON dibs.placements USING btree (first_part, queue_id);
 
 CREATE INDEX relay_queue ON dibs.relay USING btree (queue_id, place);
+
+CREATE UNIQUE INDEX relocations_open ON dibs.relocations USING btree (queue_id) WHERE ((phase <> 'ended'::text) AND (NOT dry_run));
+
+CREATE INDEX relocations_work ON dibs.relocations USING btree (id) WHERE (phase <> 'ended'::text);
 
 CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (until);
 

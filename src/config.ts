@@ -23,6 +23,8 @@ export interface Config extends Reach {
   otherDatabases: OtherDatabase[];
   dataDir: string;
   poolSize: number;
+  /** A file with queues and schedules as they should be. */
+  queuesFile: string | undefined;
   logLevel: string;
   /** Undefined: text on a terminal, JSON elsewhere. */
   logFormat: 'json' | 'text' | undefined;
@@ -61,6 +63,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     otherDatabases: readOtherDatabases(env, variables),
     dataDir: text('DATA_DIR'),
     poolSize: integer('DATABASE_POOL_SIZE'),
+    queuesFile: text('QUEUES_FILE'),
     logLevel: choice('LOG_LEVEL'),
     logFormat: (choice('LOG_FORMAT') || undefined) as Config['logFormat'],
     maxPayloadBytes: integer('MAX_PAYLOAD_BYTES'),

@@ -23,7 +23,7 @@ async function openOne(options: EngineOptions): Promise<Engines> {
   await home.begin();
   return {
     ...{ home, verbs, queues: base.queues, stopWaiting, stop },
-    whyNotReady: () => whyNotReady(base.db),
+    readiness: async () => ({ reason: await whyNotReady(base.db), notReady: [] }),
     waitingForJobs: rooms.waits.waiting,
   };
 }
@@ -50,8 +50,8 @@ export async function startEngine(options: EngineOptions) {
     /** The access keys, as this replica knows them. */
     keys,
 
-    /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
-    whyNotReady: () => shareReadiness('', engines.whyNotReady),
+    /** Whether enqueues would work now, or a moment ago: anybody may ask. */
+    readiness: () => shareReadiness('', engines.readiness),
 
     /**
      * Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written

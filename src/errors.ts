@@ -14,6 +14,8 @@ export type RefusalCode =
   | 'job_finished'
   | 'queue_not_empty'
   | 'queue_elsewhere'
+  | 'queue_busy'
+  | 'database_closed'
   | 'unique_key_taken'
   | 'key_name_taken'
   | 'too_many_keys'
@@ -150,10 +152,14 @@ export const queueNotEmpty = (name: string) =>
   new Refusal('queue_not_empty', `Queue ${name} still has jobs.`);
 
 export const queueElsewhere = (name: string, database: string) =>
-  new Refusal(
-    'queue_elsewhere',
-    `Queue ${name} is in the database ${JSON.stringify(database)}. Only a new queue can be put elsewhere.`,
-  );
+  new Refusal('queue_elsewhere', `Queue ${name} is in the database ${JSON.stringify(database)}.`);
+
+/** `why` goes on from the name of the queue. */
+export const queueBusy = (name: string, why: string) =>
+  new Refusal('queue_busy', `Queue ${name} ${why}. Try again when that has ended.`);
+
+export const databaseClosed = (name: string) =>
+  new Refusal('database_closed', `The database ${JSON.stringify(name)} takes no queues. Open it first.`);
 
 export const idempotencyKeyReused = (key: string) =>
   new Refusal(

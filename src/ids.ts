@@ -12,6 +12,8 @@ export const MOST_QUEUE_NUMBERS = 0xffffff;
 
 /** Below every id: the first page of a keyset begins behind it. */
 export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+/** No id comes after it. */
+export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** Whether a text has the form in which Dibs writes UUIDs: ids and lease tokens. */
 export const isUuid = (text: string): boolean => UUID.test(text);

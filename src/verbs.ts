@@ -36,6 +36,14 @@ export interface Verbs
     DatabaseVerbs,
     KeyVerbs {}
 
+/** Whether enqueues would work. */
+export interface Readiness {
+  /** Why none would. Undefined: they would, in one of the databases at least. */
+  reason?: string | undefined;
+  /** Of several databases, those that take no writes now. */
+  notReady: { name: string; reason: string }[];
+}
+
 /** What an engine gives a protocol. */
 export interface Engine {
   /** The verbs for a caller. Each throws `forbidden` for what the caller may not do. */
@@ -48,8 +56,8 @@ export interface Engine {
    */
   admit(caller: Caller, name: VerbName, origin?: TracedOrigin): Verbs;
 
-  /** Why enqueues would fail now, or a moment ago: anybody may ask. Undefined: they would not. */
-  whyNotReady(): Promise<string | undefined>;
+  /** Whether enqueues would work now, or a moment ago: anybody may ask. @throws Refusal `unavailable` */
+  readiness(): Promise<Readiness>;
 
   /**
    * Runs the writing of metrics, one at a time: thousands of queues take long. Equal answers that wait are written

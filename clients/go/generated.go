@@ -81,6 +81,8 @@ type AuditEntry struct {
 	Schedule *string `json:"schedule"`
 	// To which access key.
 	KeyID *string `json:"key_id"`
+	// To which database.
+	Database *string `json:"database"`
 	// To how many jobs. Null where it is not about jobs, or not known.
 	Count *int64 `json:"count"`
 	// `done`, `failed`, or the `code` of the refusal.
@@ -166,7 +168,7 @@ type Explanation struct {
 	// The id of the job.
 	ID string `json:"id"`
 	State JobState `json:"state"`
-	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
+	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
 	Code string `json:"code"`
 	// The reason in words.
 	Detail string `json:"detail"`
@@ -229,6 +231,8 @@ type FieldProblem struct {
 type Health struct {
 	// Always `ok`: what is not well is a problem document.
 	Status string `json:"status"`
+	// Of `/readyz`, where there are several databases: those that take no writes now. Left out while all do.
+	NotReady []NotReady `json:"not_ready,omitempty"`
 }
 
 // HistoryEvent: Something that happened to a job.
@@ -565,14 +569,21 @@ type NewKey struct {
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
 }
 
+// NotReady: A database that takes no writes now.
+type NotReady struct {
+	Name DatabaseName `json:"name"`
+	// Why it takes no writes.
+	Reason string `json:"reason"`
+}
+
 // Operation: An operation on many jobs, with its progress.
 type Operation struct {
 	// Opaque. Newer operations have larger ids.
 	ID string `json:"id"`
-	// What to do to each job, as the call for a single job does it. `move`: to the queue `to`.
+	// What it does to each job. `relocate`: the whole queue goes to the database `to`.
 	Verb string `json:"verb"`
 	Queue QueueName `json:"queue"`
-	// The queue that a move goes to.
+	// The queue that a move goes to, or the database that a relocation goes to.
 	To *string `json:"to"`
 	Filter JobFilter `json:"filter"`
 	// It only counts.
@@ -589,6 +600,8 @@ type Operation struct {
 	Skipped int64 `json:"skipped"`
 	// Why it failed.
 	Error *string `json:"error"`
+	// For how long calls for the queue of a relocation will wait, at most. Null until its jobs are counted, and for other verbs.
+	HoldSeconds *float64 `json:"hold_seconds"`
 	// When it was started. It touches no job that came, or came back, later.
 	CreatedAt string `json:"created_at"`
 	// When it ended.
@@ -859,6 +872,13 @@ type ReleaseRequest struct {
 	LeaseToken string `json:"lease_token"`
 	// How long from now the job becomes ready again. Default: 0.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+}
+
+// RelocateRequest: The database that a queue goes to.
+type RelocateRequest struct {
+	To DatabaseName `json:"to"`
+	// Count only. Default: false.
+	DryRun *bool `json:"dry_run,omitempty"`
 }
 
 // SampleSeries: A number for each time of `at`; null where it is not known.
@@ -1484,6 +1504,16 @@ func (c *Client) ListOperations(ctx context.Context, options *ListOperationsOpti
 		put(call.query, "cursor", options.Cursor)
 	}
 	var answer OperationPage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// RelocateQueue: Move a queue to another database.
+func (c *Client) RelocateQueue(ctx context.Context, queue string, body RelocateRequest) (*Operation, error) {
+	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/relocate", body)
+	var answer Operation
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

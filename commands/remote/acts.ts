@@ -11,7 +11,7 @@ import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, STATUS, statusOf } from './cli.ts';
 import { type FilterOptions, filterOf, filterText, stateOption, withFilter } from './filters.ts';
-import { type ActOptions, operate } from './operation.ts';
+import { type ActOptions, operateOn } from './operation.ts';
 import type { Answer, Session } from './session.ts';
 
 interface Options extends FilterOptions, ActOptions {
@@ -48,7 +48,7 @@ function byFilter(
   if (!states) throw new UsageError(`dibs ${verb} needs --state: the states of the jobs.`);
   const jobs = `${states.join(', ')} jobs of queue "${queue}"${filterText(options)}`;
   const request: OperationRequest = { verb, queue, to, filter: { states, ...filterOf(options) } };
-  return operate(session, request, WORDS[verb](jobs, to), options);
+  return operateOn(session, request, WORDS[verb](jobs, to), options);
 }
 
 /** One by one. What is wrong with one does not keep it from the others. */

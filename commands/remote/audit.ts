@@ -11,7 +11,8 @@ interface AuditOptions extends PageOptions {
   createdBefore?: string;
 }
 
-const aboutOf = ({ job_id, schedule, key_id }: AuditEntry) => job_id ?? schedule ?? key_id;
+const aboutOf = ({ job_id, schedule, key_id, database }: AuditEntry) =>
+  job_id ?? schedule ?? key_id ?? database;
 
 async function audit(session: Session, options: AuditOptions): Promise<undefined> {
   const { actor, verb, queue, createdAfter: created_after, createdBefore: created_before } = options;

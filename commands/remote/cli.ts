@@ -7,7 +7,7 @@ import { createSession, Declined, type GlobalOptions, type Session } from './ses
 import type { Terminal } from './terminal.ts';
 
 /** What a command ends with. docs/cli.md tells them. */
-export const STATUS = { done: 0, failed: 1, misused: 2, unreachable: 3, nothing: 4 } as const;
+export const STATUS = { done: 0, failed: 1, misused: 2, unreachable: 3, nothing: 4, differs: 2 } as const;
 
 type Run<Options, Args extends unknown[]> = (
   session: Session,

@@ -1,6 +1,13 @@
-import { configureDatabase, type Database, listDatabases } from '../../clients/typescript/src/generated.ts';
+import {
+  configureDatabase,
+  type Database,
+  listDatabases,
+  relocateQueue,
+} from '../../clients/typescript/src/generated.ts';
+import { counted } from '../counted.ts';
 import { shown } from '../shown.ts';
 import { type Cli, examples } from './cli.ts';
+import { type ActOptions, heldText, operate } from './operation.ts';
 import type { Session } from './session.ts';
 import { type Cell, table } from './table.ts';
 
@@ -31,6 +38,20 @@ const accept =
     );
   };
 
+function relocate(session: Session, options: ActOptions, queue: string, to: string): Promise<number> {
+  const what = `This relocates queue "${queue}" to database "${to}".`;
+  return operate(
+    session,
+    {
+      what,
+      question: (look) => `${what} It has ${counted(look.matched, 'job')}${heldText(look)}.`,
+      start: (dry_run) => session.ask((caller) => relocateQueue(caller, queue, { to, dry_run })),
+      evenWithout: true,
+    },
+    options,
+  );
+}
+
 export function add({ program, act }: Cli): void {
   const databases = program
     .command('databases')
@@ -59,5 +80,19 @@ export function add({ program, act }: Cli): void {
       .summary('put new queues there again')
       .action(act(accept(true))),
     'dibs databases open east',
+  );
+  examples(
+    program
+      .command('relocate <queue> <database>')
+      .summary('move a queue to another database')
+      .description(
+        'Moves a queue to another database, with all of its jobs, leases and keys. Calls for the queue wait meanwhile. It counts the ' +
+          'jobs first, tells how long calls will wait, and asks. It runs in the background, also after this command has ended.',
+      )
+      .option('--dry-run', 'only count the jobs, and tell how long calls will wait')
+      .option('--detach', 'print the id of the operation, and do not wait for its end')
+      .option('--yes', 'do not ask')
+      .action(act(relocate)),
+    'dibs relocate mail.welcome east',
   );
 }

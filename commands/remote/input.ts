@@ -7,7 +7,7 @@ import type { Terminal } from './terminal.ts';
 
 const streamOf = (file: string, { stdin }: Terminal) => (file === '-' ? stdin : createReadStream(file));
 
-const unreadable = (file: string, error: unknown) =>
+export const unreadable = (file: string, error: unknown) =>
   error instanceof Error && 'syscall' in error
     ? new UsageError(`${file} cannot be read: ${error.message}.`)
     : error;

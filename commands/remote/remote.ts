@@ -17,7 +17,8 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['edit'], () => import('./edit.ts')],
   [['operations'], () => import('./operations.ts')],
   [['queues', 'queue', 'pause', 'resume', 'purge', 'redrive'], () => import('./queues.ts')],
-  [['databases'], () => import('./databases.ts')],
+  [['apply', 'diff', 'dump'], () => import('./queuesFile.ts')],
+  [['databases', 'relocate'], () => import('./databases.ts')],
   [['schedules'], () => import('./schedules.ts')],
   [['keys'], () => import('./keys.ts')],
   [['audit'], () => import('./audit.ts')],
@@ -74,6 +75,7 @@ export async function remoteCommand(name: string, args: string[], terminal: Term
   } catch (error) {
     const known = statusOf(error, terminal);
     if (known === undefined) throw error;
-    return known;
+    // Status 2 says there that something differs.
+    return name === 'diff' && known === STATUS.misused ? STATUS.failed : known;
   }
 }

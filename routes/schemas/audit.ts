@@ -11,6 +11,7 @@ const EXAMPLE = {
   job_id: null,
   schedule: null,
   key_id: null,
+  database: null,
   count: 1200,
   outcome: 'done',
   address: '10.0.3.7',
@@ -30,6 +31,7 @@ export const AuditEntry = Type.Object(
     job_id: nullable<string>('string', { description: 'To which job.' }),
     schedule: nullable<string>('string', { description: 'To which schedule.' }),
     key_id: nullable<string>('string', { description: 'To which access key.' }),
+    database: nullable<string>('string', { description: 'To which database.' }),
     count: nullable<number>('integer', {
       description: 'To how many jobs. Null where it is not about jobs, or not known.',
     }),

@@ -16,9 +16,9 @@ import {
 const code = oneOf(EXPLAIN_CODES, {
   description:
     'Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its ' +
-    '`run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, ' +
-    '`max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, ' +
-    '`cancelled`: it is finished.',
+    '`run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its ' +
+    'group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is ' +
+    'running. `dead`, `completed`, `cancelled`: it is finished.',
 });
 
 const ID = '019aa5b2-7c1e-7a3f-9d2c-4b1e5f00000';

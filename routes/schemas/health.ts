@@ -1,5 +1,17 @@
 import { Type } from 'typebox';
-import { oneOf } from './common.ts';
+import { DatabaseName, oneOf, ref } from './common.ts';
+
+export const NotReady = Type.Object(
+  {
+    name: ref(DatabaseName),
+    reason: Type.String({ description: 'Why it takes no writes.' }),
+  },
+  {
+    $id: 'NotReady',
+    description: 'A database that takes no writes now.',
+    examples: [{ name: 'b', reason: 'It does not answer.' }],
+  },
+);
 
 export const Health = Type.Object(
   {
@@ -7,6 +19,12 @@ export const Health = Type.Object(
       'x-enum-varnames': ['HealthOk'],
       description: 'Always `ok`: what is not well is a problem document.',
     }),
+    not_ready: Type.Optional(
+      Type.Array(ref(NotReady), {
+        description:
+          'Of `/readyz`, where there are several databases: those that take no writes now. Left out while all do.',
+      }),
+    ),
   },
   { $id: 'Health', description: 'Alive or ready.', examples: [{ status: 'ok' }] },
 );

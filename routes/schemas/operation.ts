@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { OPERATION_STATES, OPERATION_VERBS } from '../../src/verbs/operations.ts';
 import {
+  DatabaseName,
   JobStateName,
   nullable,
   nullableTime,
@@ -49,6 +50,10 @@ const operationVerb = oneOf(OPERATION_VERBS, {
   description: 'What to do to each job, as the call for a single job does it. `move`: to the queue `to`.',
 });
 
+const operationVerbs = oneOf([...OPERATION_VERBS, 'relocate'], {
+  description: 'What it does to each job. `relocate`: the whole queue goes to the database `to`.',
+});
+
 export const OperationRequest = Type.Object(
   {
     verb: operationVerb,
@@ -78,6 +83,7 @@ const EXAMPLE = {
   done: 48_000,
   skipped: 12,
   error: null,
+  hold_seconds: null,
   created_at: TIME_EXAMPLE,
   finished_at: null,
 };
@@ -85,9 +91,11 @@ const EXAMPLE = {
 export const Operation = Type.Object(
   {
     id: Type.String({ description: 'Opaque. Newer operations have larger ids.' }),
-    verb: operationVerb,
+    verb: operationVerbs,
     queue: ref(QueueName),
-    to: nullable<string>('string', { description: 'The queue that a move goes to.' }),
+    to: nullable<string>('string', {
+      description: 'The queue that a move goes to, or the database that a relocation goes to.',
+    }),
     filter: ref(JobFilter),
     dry_run: Type.Boolean({ description: 'It only counts.' }),
     state: oneOf(OPERATION_STATES, {
@@ -103,6 +111,11 @@ export const Operation = Type.Object(
         'they should move to is full. Once `done`, it is all that matched and is not done.',
     }),
     error: nullable<string>('string', { description: 'Why it failed.' }),
+    hold_seconds: nullable<number>('number', {
+      format: 'double',
+      description:
+        'For how long calls for the queue of a relocation will wait, at most. Null until its jobs are counted, and for other verbs.',
+    }),
     created_at: time('When it was started. It touches no job that came, or came back, later.'),
     finished_at: nullableTime('When it ended.'),
   },
@@ -119,5 +132,18 @@ export const OperationPage = Type.Object(
     $id: 'OperationPage',
     description: 'A page of operations.',
     examples: [{ operations: [EXAMPLE], next_cursor: null }],
+  },
+);
+
+export const RelocateRequest = Type.Object(
+  {
+    to: ref(DatabaseName),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Count only. Default: false.' })),
+  },
+  {
+    $id: 'RelocateRequest',
+    additionalProperties: false,
+    description: 'The database that a queue goes to.',
+    examples: [{ to: 'b' }],
   },
 );

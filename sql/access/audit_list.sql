@@ -1,7 +1,8 @@
 -- A page of audit rows, newest first. It orders by the column, not by its text of the same name: that order is another one, and
 -- no index has it. Planned at each call, so that filters that are not set vanish from the plan.
 select
-  id::text as id, created_at, actor, actor_id, verb, queue, job_id, schedule, key_id, count, outcome, address, request_id
+  id::text as id, created_at, actor, actor_id, verb, queue, job_id, schedule, key_id, database, count, outcome, address,
+  request_id
 from dibs.audit
 where (:after::bigint is null or id < :after)
   and (:actor::text is null or actor = :actor)

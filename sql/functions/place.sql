@@ -15,21 +15,8 @@ begin
     continue when exists (select from dibs.placements p where p.name = asked);
     chosen := coalesce(
       wish,
-      (
-        select p.database
-        from dibs.placements p
-        join dibs.databases d on d.name = p.database
-        where p.first_part = split_part(translate(asked, ':', '.'), '.', 1) and d.accepts_queues
-        order by p.queue_id desc
-        limit 1
-      ),
-      (
-        select d.name
-        from dibs.databases d
-        where d.accepts_queues
-        order by d.name = any (away), d.queues, d.created_at, d.name
-        limit 1
-      ),
+      -- include shared/database_for.sql
+      ,
       'home'
     );
     insert into dibs.placements (queue_id, name, database) values (dibs.next_queue_id(), asked, chosen);

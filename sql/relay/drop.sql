@@ -1,7 +1,8 @@
 -- The queue is gone, and its jobs with it. Returns how many waited here, up to :limit.
 with gone as (
   delete from dibs.relay
-  where place = any (array(
+  where queue_id = :queue_id
+    and place = any (array(
       select place
       from dibs.relay
       where queue_id = :queue_id

@@ -4,4 +4,4 @@ with ended as (
   set places = '{}'
   where queue_id = :queue_id and number = :number
 )
-delete from dibs.relay where place = any (:places::bigint[]);
+delete from dibs.relay where queue_id = :queue_id and place = any (:places::bigint[]);

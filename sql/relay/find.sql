@@ -1,7 +1,5 @@
 -- A job that has not arrived yet.
 select
-  queue, moved, created_at,
-  (job).run_at, (job).delay_seconds, (job).priority, (job).max_attempts, (job).headers, (job).payload, (job).unique_key,
-  (job).group_key as "group", (job).fairness_key
+  -- include shared/relayed_job.sql
 from dibs.relay
 where id = :id;

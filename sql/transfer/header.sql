@@ -9,5 +9,5 @@ from (
     (select max(version) from dibs.migrations) as migration,
     now() as exported_at,
     (select last_value from dibs.positions) as positions,
-    (select count(*) from dibs.jobs) as jobs
+    (select count(*) from dibs.jobs) + (select count(*) from dibs.relay) as jobs
 ) as line;

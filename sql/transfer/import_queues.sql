@@ -4,8 +4,7 @@ insert into dibs.queues (
   -- include shared/queue_columns.sql
 )
 select
-  case when :new_ids::boolean then coalesce(old.id, dibs.next_queue_id()) else line.id end,
-  line.name, true, line.fair, line.lease_seconds, line.max_attempts, line.backoff::json, line.retention_seconds,
+  chosen.to_id, line.name, true, line.fair, line.lease_seconds, line.max_attempts, line.backoff::json, line.retention_seconds,
   line.dead_retention_seconds, line.created_at, line.max_leased, line.rate_jobs, line.rate_seconds, line.max_ready,
   coalesce(line.alert_after_seconds, 300)
 from json_to_recordset(:lines::json) as line (
@@ -14,7 +13,7 @@ from json_to_recordset(:lines::json) as line (
   max_leased integer, rate_jobs integer, rate_seconds double precision, max_ready integer,
   alert_after_seconds double precision
 )
-left join dibs.queues old on old.name = line.name
+join unnest(:from_ids::integer[], :to_ids::integer[]) as chosen (from_id, to_id) on chosen.from_id = line.id
 on conflict (id) do update set
   paused = true,
   fair = excluded.fair,

@@ -40,7 +40,7 @@ function lineOf(
   verb: VerbName,
   subject: Subject,
 ): Line {
-  const { queue = null, job_id, schedule = null, key_id = null, count = null } = subject;
+  const { queue = null, job_id, schedule = null, key_id = null, database = null, count = null } = subject;
   return {
     actor: clip(caller.name),
     actor_id: caller.id === undefined ? null : clip(caller.id),
@@ -49,6 +49,7 @@ function lineOf(
     job_id: job_id !== undefined && isUuid(job_id) ? job_id : null,
     schedule,
     key_id: key_id === null ? null : clip(key_id),
+    database: database === null ? null : clip(database),
     count,
     outcome: 'done',
     address: address === null ? null : clip(address),

@@ -25,6 +25,7 @@ export function createAuditRows(db: Db, log: (error: unknown, message: string) =
       job_ids: lines.map(({ job_id }) => job_id),
       schedules: lines.map(({ schedule }) => schedule),
       key_ids: lines.map(({ key_id }) => key_id),
+      databases: lines.map(({ database }) => database),
       counts: lines.map(({ count }) => count),
       outcomes: lines.map(({ outcome }) => outcome),
       addresses: lines.map(({ address }) => address),

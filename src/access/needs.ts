@@ -8,6 +8,7 @@ export interface Subject {
   job_id?: string;
   schedule?: string;
   key_id?: string;
+  database?: string | undefined;
   /** How many jobs. */
   count?: number | undefined;
 }
@@ -185,7 +186,13 @@ export const NEEDS = {
   getMetrics: { ...read, narrowed: true },
   getOverview: { ...read, queues: ({ queue }: Job) => (queue === undefined ? [] : [queue]), narrowed: true },
   getSamples: listed,
-  configureQueue: { ...admin, signed: true, queues: named, creates: named },
+  configureQueue: {
+    ...admin,
+    signed: true,
+    queues: named,
+    creates: named,
+    about: ({ queue, database }: Named & { database?: string | undefined }): Subject => ({ queue, database }),
+  },
   pauseQueue: { ...admin, signed: true, queues: named, creates: named },
   resumeQueue: { ...admin, signed: true, queues: named },
   deleteQueue: { ...admin, signed: true, queues: named },
@@ -230,7 +237,17 @@ export const NEEDS = {
   },
 
   listDatabases: { ...look, narrowed: true },
-  configureDatabase: { scope: 'admin', everywhere: true, about: () => ({}) },
+  configureDatabase: {
+    scope: 'admin',
+    everywhere: true,
+    about: ({ name }: { name: string }): Subject => ({ database: name }),
+  },
+  relocateQueue: {
+    ...admin,
+    signed: true,
+    queues: named,
+    about: ({ queue, to }: Named & { to: string }): Subject => ({ queue, database: to }),
+  },
 
   // A caller for some queues could make a key for all of them.
   listKeys: { scope: 'admin', looks: true, everywhere: true },

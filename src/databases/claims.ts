@@ -36,6 +36,7 @@ export function claimsOfSeveral(context: {
       return claims;
     },
     claim: claims.claim,
+    wake: claims.wake,
   };
 }
 
@@ -43,10 +44,22 @@ export function claimsOfSeveral(context: {
 const enginesOf = (queues: string[], members: Members, placements: Placements): Set<DatabaseEngine> =>
   new Set(queues.flatMap((queue) => members.get(placements.known(queue)?.database ?? HOME) ?? []));
 
+/**
+ * A claim that would not wait does so while all of its queues go to other databases.
+ * @throws Refusal `unavailable` when that takes too long
+ */
+async function whenSettled(request: ClaimRequest, placements: Placements): Promise<void> {
+  if (request.wait_seconds) return;
+  const places = queuesOf(request).map(placements.known);
+  const [first] = places;
+  if (first && places.every((place) => place && place.moving_to !== null)) await placements.settled(first);
+}
+
 /** The verb `claim` over all databases, with what concerns each of them around it. */
 export const claimVerb =
   (claim: Claims['claim'], members: Members, placements: Placements) =>
   async (request: ClaimRequest): Promise<LeasedJob[]> => {
+    await whenSettled(request, placements);
     for (const { base } of enginesOf(queuesOf(request), members, placements))
       if (base.db.serves()) await base.rest.asked(false);
     const jobs = await claim(request);

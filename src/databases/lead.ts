@@ -22,16 +22,18 @@ export function createLead(members: Members, placements: Placements) {
   /** Runs it where the place leads. If that was wrong, looks again, and runs it at the new place. */
   async function follow<T>(find: Find, run: (engine: DatabaseEngine) => Promise<T>): Promise<T> {
     const found = find();
-    const place = found instanceof Promise ? await found : found;
+    const known = found instanceof Promise ? await found : found;
+    const place = known && known.moving_to !== null ? await placements.settled(known) : known;
     const engine = engineOf(place);
     try {
       return await run(engine);
     } catch (error) {
       if (!place || !isWrongPlace(error)) throw error;
       placements.forget(place.name);
-      const now = await find();
+      const again = await find();
+      const now = again && again.moving_to !== null ? await placements.settled(again) : again;
       const isSame = now?.database === place.database && error instanceof Refusal && !isElsewhere(error);
-      if (!now || isSame) throw error;
+      if (!now || (isSame && again?.moving_to === null)) throw error;
       return run(engineOf(now));
     }
   }

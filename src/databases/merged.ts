@@ -37,7 +37,7 @@ export async function askAll<P extends { name: string; isAway(): boolean }, A>(
   }
   if (answers.length === 0) throw outageOf(ended);
   const answered = new Set(answers.map(({ name }) => name));
-  const away = parts.flatMap(({ name }) => (answered.has(name) ? [] : [name]));
+  const away = [...new Set(parts.map(({ name }) => name))].filter((name) => !answered.has(name));
   return { answers, ...(away.length > 0 ? { away } : {}) };
 }
 

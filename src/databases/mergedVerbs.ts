@@ -6,16 +6,16 @@ import { mergedListJobs } from './mergedJobs.ts';
 import { mergedListOperations, mergedOperation } from './mergedOperations.ts';
 import { mergedListQueues, mergedListWorkers } from './mergedQueues.ts';
 
+type AboutOperations = 'listOperations' | 'getOperation' | 'stopOperation';
+
 type Asked =
+  | AboutOperations
   | 'listJobs'
   | 'listQueues'
   | 'listWorkers'
   | 'getMetrics'
   | 'getOverview'
   | 'getSamples'
-  | 'listOperations'
-  | 'getOperation'
-  | 'stopOperation'
   | 'listDatabases';
 
 /** Leads to the database of a queue. One that there is not has nothing, in any of them. */
@@ -26,10 +26,12 @@ export function mergedVerbs(
   parts: readonly Part<Asked>[],
   toQueue: ToQueue,
   accepting: Accepting,
+  relocations: Part<AboutOperations>,
 ): Pick<Verbs, Asked | 'configureDatabase'> {
   const listJobs = mergedListJobs(parts);
   const listWorkers = mergedListWorkers(parts);
   const getSamples = mergedGetSamples(parts);
+  const withRelocations: readonly Part<AboutOperations>[] = [...parts, relocations];
 
   return {
     // What is about one queue is asked where that is.
@@ -48,9 +50,9 @@ export function mergedVerbs(
     listQueues: mergedListQueues(parts),
     getMetrics: mergedGetMetrics(parts),
     getOverview: mergedGetOverview(parts),
-    listOperations: mergedListOperations(parts),
-    getOperation: mergedOperation(parts, 'getOperation'),
-    stopOperation: mergedOperation(parts, 'stopOperation'),
+    listOperations: mergedListOperations(withRelocations),
+    getOperation: mergedOperation(withRelocations, 'getOperation'),
+    stopOperation: mergedOperation(withRelocations, 'stopOperation'),
     ...mergedDatabases(parts, accepting),
   };
 }

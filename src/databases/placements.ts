@@ -1,20 +1,29 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LruMap } from 'toad-cache';
 import { HOME } from '../config/databases.ts';
 import { jobNotFound, unavailable } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import { gathering } from '../postgres/gathering.ts';
-import type { Database } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import { orTooManyQueues } from '../queues/numbers.ts';
 
 /** Where a queue lives. */
 export interface Place {
   queue_id: number;
   name: string;
   database: string;
+  /** Set while it goes to that database: calls for it wait. */
+  moving_to: string | null;
 }
 
 /** So many places are remembered. Others are looked up. */
 const MOST_KNOWN = 100_000;
+/** Calls for a queue that goes to another database wait for so long. They are refused before a protocol's own limit. */
+const HOLD_MS = 4500;
+/** They look again after this time where no notification comes. */
+const LOOK_MS = 250;
 /** One statement looks up this number of places. */
 const MOST_TOGETHER = 1000;
 
@@ -73,25 +82,83 @@ function createKnownPlaces(home: Database) {
       byName.delete(name);
       if (place) byId.delete(place.queue_id);
     },
+
+    forgetAll(): void {
+      byName.clear();
+      byId.clear();
+    },
+  };
+}
+
+export const beingRelocated = ({ name, moving_to }: Place) =>
+  unavailable(`Queue ${name} is being relocated to the database "${moving_to}". Try again later.`);
+
+/** How calls wait for queues that go to another database. `findNow` looks where a queue is. */
+function createSettling(findNow: (name: string) => Promise<Place | undefined>) {
+  const looks = new EventEmitter().setMaxListeners(0);
+
+  /** Waits for a change of the place of a queue, or for some time. */
+  async function change(name: string, ms: number): Promise<void> {
+    const changed = new AbortController();
+    const hear = () => changed.abort();
+    looks.once(name, hear);
+    await sleep(ms, undefined, { signal: changed.signal }).catch(() => undefined);
+    looks.off(name, hear);
+  }
+
+  return {
+    /** Whoever waits for this queue looks again. */
+    look: (name: string): unknown => looks.emit(name),
+
+    /**
+     * Waits until a queue does not go to another database any more. Returns its place then. Undefined: it is gone.
+     * @throws Refusal `unavailable` when that takes too long
+     */
+    async settled({ name }: Place): Promise<Place | undefined> {
+      const until = performance.now() + HOLD_MS;
+      for (;;) {
+        const place = await findNow(name);
+        if (!place || place.moving_to === null) return place;
+        const leftMs = until - performance.now();
+        if (leftMs <= 0) throw beingRelocated(place);
+        await change(name, Math.min(LOOK_MS, leftMs));
+      }
+    },
   };
 }
 
 /**
  * In which database each queue lives: dibs.placements in home, as far as this replica has looked. What it knows stays until
- * `forget`, so it serves on while home is away. @throws Refusal `unavailable` where home would have to be asked, and is away
+ * `forget` or `changed`, so it serves on while home is away. @throws Refusal `unavailable` where home would have to be asked, and is away
  */
 export function createPlacements(home: Database) {
-  const { byName, byId, remember, findByName, findById, forget } = createKnownPlaces(home);
+  const { byName, byId, remember, findByName, findById, forget, forgetAll } = createKnownPlaces(home);
+
+  /** The place of a queue as it is now, whatever is known of it. */
+  async function findNow(name: string): Promise<Place | undefined> {
+    const place = await findByName(name);
+    if (!place) forget(name);
+    return place;
+  }
+  const settling = createSettling(findNow);
 
   return {
     /** The place of a queue, if it is known. */
     known: (name: string): Place | undefined => byName.get(name),
+    knownById: (queueId: number): Place | undefined => byId.get(queueId),
 
-    /** The place of a queue as it is now, whatever is known of it. */
-    async findNow(name: string): Promise<Place | undefined> {
-      const place = await findByName(name);
-      if (!place) forget(name);
-      return place;
+    findNow,
+
+    settled: settling.settled,
+
+    /** The place of a queue has changed. Without a name: that of any queue may have. */
+    changed(name?: string): void {
+      if (name === undefined) {
+        forgetAll();
+        return;
+      }
+      forget(name);
+      settling.look(name);
     },
 
     /** The place of a queue. Undefined when it has none. */
@@ -113,7 +180,7 @@ export function createPlacements(home: Database) {
     /** The place of the queue with this number. `looksAgain`: what is known was wrong. Undefined when it has none. */
     async ofQueue(queueId: number, looksAgain = false): Promise<Place | undefined> {
       const known = byId.get(queueId);
-      if (known && !looksAgain) return known;
+      if (known?.moving_to === null && !looksAgain) return known;
       const found = await findById(queueId);
       if (found || !known) return found;
       byId.delete(queueId);
@@ -128,21 +195,25 @@ export function createPlacements(home: Database) {
       const missing = names.filter((name) => !byName.get(name));
       if (missing.length === 0) return undefined;
       const asked = { names: missing.toSorted(), wish: wish ?? null, away: away() };
-      return home.query(statements.place, asked).then(remember);
+      return orTooManyQueues(home.query(statements.place, asked)).then(remember);
     },
 
     /**
      * Runs `create` while these queues stay in this database: nobody moves them, or takes their places away. It is given
-     * their numbers. @throws Misplaced for a queue that lives elsewhere
+     * their numbers, and the transaction in home. @throws Misplaced for a queue that lives elsewhere
      */
-    async creating(database: string, names: string[], create: (places: Place[]) => Promise<unknown>) {
+    async creating(
+      database: string,
+      names: string[],
+      create: (places: Place[], atHome: Db) => Promise<unknown>,
+    ) {
       await home.transaction(async (transaction) => {
         const places = await transaction.query(statements.hold, { names });
         for (const name of names) byName.delete(name);
         remember(places);
-        const here = places.filter((place) => place.database === database);
+        const here = places.filter((place) => place.database === database && place.moving_to === null);
         if (here.length < new Set(names).size) throw new Misplaced();
-        await create(here);
+        await create(here, transaction);
       });
     },
 

@@ -1,6 +1,6 @@
 import { HOME } from '../config/databases.ts';
 import { StartError } from '../errors.ts';
-import type { Database } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Accepting } from './mergedDatabases.ts';
 
@@ -28,7 +28,7 @@ const statements = {
 
 const variableOf = (name: string) => (name === HOME ? 'DATABASE_URL' : `DATABASE_URL_${name.toUpperCase()}`);
 
-const identityOf = async (db: Database): Promise<Identity> => {
+const identityOf = async (db: Db): Promise<Identity> => {
   const [found] = await db.query(statements.identity);
   return found as Identity;
 };
@@ -45,7 +45,7 @@ export interface Registry {
  * not matter.
  * @throws StartError for a home that belongs to another Dibs, and where this replica lacks a database
  */
-export async function readRegistry(home: Database, given?: string[]): Promise<Registry> {
+export async function readRegistry(home: Db, given?: string[]): Promise<Registry> {
   const { id, name } = await identityOf(home);
   if (name !== null && name !== HOME)
     throw new StartError(
@@ -73,13 +73,12 @@ async function addToHome(home: Database, registry: Registry, name: string, id: s
 }
 
 /**
- * Makes sure that this is the database `name` of the Dibs of this home. A new one becomes it.
+ * What this database is, if it may be the database `name` of the Dibs of this home. A `name` of null: it is new.
  * @throws StartError when it is another one
  */
-export async function checkIn(home: Database, registry: Registry, name: string, db: Database): Promise<void> {
+export async function checkIdentity({ homeId, known }: Registry, name: string, db: Db): Promise<Identity> {
   const variable = variableOf(name);
   const identity = await identityOf(db);
-  const { homeId, known } = registry;
   const same = [...known].find(([other, id]) => other !== name && id === identity.id)?.[0];
   if (identity.id === homeId || same !== undefined)
     throw new StartError(`${variable} and ${variableOf(same ?? HOME)} lead to the same database.`);
@@ -90,14 +89,21 @@ export async function checkIn(home: Database, registry: Registry, name: string, 
     throw new StartError(`${variable} leads to a database of another Dibs.`);
   if (identity.name !== null && identity.name !== name)
     throw new StartError(`${variable} leads to the database "${identity.name}" of this Dibs.`);
-  if (identity.name === null) {
-    if (identity.is_used)
-      throw new StartError(
-        `${variable} leads to the database of another Dibs: it has queues or access keys. Give an empty one.`,
-      );
-    await db.query(statements.take, { name, home: homeId });
-  }
-  if (before === undefined) await addToHome(home, registry, name, identity.id);
+  if (identity.name === null && identity.is_used)
+    throw new StartError(
+      `${variable} leads to the database of another Dibs: it has queues or access keys. Give an empty one.`,
+    );
+  return identity;
+}
+
+/**
+ * Makes sure that this is the database `name` of the Dibs of this home. A new one becomes it.
+ * @throws StartError when it is another one
+ */
+export async function checkIn(home: Database, registry: Registry, name: string, db: Database): Promise<void> {
+  const identity = await checkIdentity(registry, name, db);
+  if (identity.name === null) await db.query(statements.take, { name, home: registry.homeId });
+  if (!registry.known.has(name)) await addToHome(home, registry, name, identity.id);
 }
 
 /** Which databases take new queues. */

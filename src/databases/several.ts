@@ -5,7 +5,6 @@ import { isOutage } from '../errors.ts';
 import { createLeaseTimes } from '../leaseTimes.ts';
 import { createLedger } from '../ledger.ts';
 import { createMemory } from '../memory.ts';
-import { whyNotReady } from '../postgres/migrate.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import { claimsOfSeveral } from './claims.ts';
@@ -14,7 +13,9 @@ import { gated } from './gated.ts';
 import { createLead } from './lead.ts';
 import type { Members } from './members.ts';
 import { createPlacements, type Placements } from './placements.ts';
+import { watchReadiness } from './readiness.ts';
 import { acceptingIn, checkIn, type Registry } from './registry.ts';
+import { createRelocations } from './relocation/relocations.ts';
 import { verbsOfSeveral } from './verbs.ts';
 
 const createNumbered = planned('queues/create_numbered');
@@ -37,10 +38,13 @@ export interface OtherDatabases {
   list: OtherDatabase[];
 }
 
-/** Creates queues of a database, with the numbers of their places. */
+/**
+ * Creates queues of a database, with the numbers of their places. Those of home in the transaction that holds the
+ * places: with another connection of home, many creations at once would wait for each other's connections.
+ */
 const creationIn = (placements: Placements, name: string, db: Database) => (names: string[]) =>
-  placements.creating(name, names, (places) =>
-    db.query(createNumbered, {
+  placements.creating(name, names, (places, atHome) =>
+    (name === HOME ? atHome : db).query(createNumbered, {
       ids: places.map(({ queue_id }) => queue_id),
       names: places.map((place) => place.name),
     }),
@@ -56,6 +60,12 @@ async function untilOpen(open: () => Promise<void>, failed: (error: unknown) => 
       await sleep(AGAIN_MS, undefined, { signal: stop }).catch(() => undefined);
     }
 }
+
+/** A queue goes to another database, or has gone. What waits here looks where it is now. */
+const hearPlaced = (placements: Placements, wake: (queue: string) => void) => (queue?: string) => {
+  placements.changed(queue);
+  if (queue !== undefined) wake(queue);
+};
 
 /** The engines of a replica with several databases. Those that home knows may be away. @throws StartError */
 export async function openSeveral(
@@ -73,6 +83,10 @@ export async function openSeveral(
     leaseEnds: createLeaseTimes(),
   };
   const members: Members = new Map();
+  const placed = hearPlaced(placements, claims.wake);
+  const accepting = acceptingIn(homeDb);
+  const now = () => home.base.clock.now();
+  const relocations = createRelocations({ home: homeDb, now, members, placements, accepting, log });
   function add(name: string, db: Database, listenUrl: string): DatabaseEngine {
     const engine = openDatabaseEngine(name, {
       ...shared,
@@ -81,6 +95,7 @@ export async function openSeveral(
       createQueues: creationIn(placements, name, db),
       crossing: crossingOf(name, members, placements),
       claimsOf: (own) => claims.add(name, own),
+      ...(name === HOME ? { placed, relocations } : {}),
     });
     members.set(name, engine);
     return engine;
@@ -102,10 +117,10 @@ export async function openSeveral(
       isOpen = true;
       await engine.begin();
     };
+    const failed = (error: unknown) => log(error, `the database "${name}" is not open yet`);
     const isKnown = registry.known.has(name);
     await open().catch((error) => {
       if (!isKnown || !isOutage(error)) throw error;
-      const failed = (error: unknown) => log(error, `the database "${name}" is not open yet`);
       opening.push(untilOpen(open, failed, stopping.signal));
     });
   }
@@ -115,7 +130,7 @@ export async function openSeveral(
   const lead = createLead(members, placements);
   return {
     home,
-    verbs: verbsOfSeveral({ lead, placements, members, claim: claims.claim, accepting: acceptingIn(homeDb) }),
+    verbs: verbsOfSeveral({ lead, placements, members, claim: claims.claim, accepting, relocations }),
     queues: {
       ofJob: placements.ofJob,
       isKnown: (name) => placements.known(name) !== undefined,
@@ -125,16 +140,7 @@ export async function openSeveral(
       },
     },
 
-    /** It is ready while any database takes writes. */
-    async whyNotReady() {
-      const reasons = await Promise.all(
-        engines.map(async ({ name, base }) => {
-          const reason = await whyNotReady(base.db).catch((error: Error) => error.message);
-          return reason && `${name}: ${reason}`;
-        }),
-      );
-      return reasons.every((reason) => reason) ? reasons.join(' ') : undefined;
-    },
+    readiness: watchReadiness(engines, stopping.signal),
 
     waitingForJobs: () => engines.reduce((sum, { rooms }) => sum + rooms.waits.waiting(), 0),
 
@@ -144,6 +150,7 @@ export async function openSeveral(
 
     async stop() {
       stopping.abort();
+      await relocations.stop();
       await Promise.all(opening);
       await Promise.all(engines.map((engine) => engine.stop()));
     },

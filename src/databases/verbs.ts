@@ -2,6 +2,8 @@ import type { Claims } from '../claim/claims.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import type { Rooms } from '../engine/rooms.ts';
 import { queueNameOf } from '../enqueue/intoQueues.ts';
+import type { Job } from '../job.ts';
+import { jobOf } from '../schedules/schedules.ts';
 import { createSettleMany } from '../settle/settleMany.ts';
 import type { Verbs } from '../verbs.ts';
 import { claimVerb } from './claims.ts';
@@ -9,9 +11,12 @@ import type { Lead } from './lead.ts';
 import { isAway, type Members } from './members.ts';
 import type { Accepting } from './mergedDatabases.ts';
 import { mergedVerbs } from './mergedVerbs.ts';
+import { createOnItsWay } from './onItsWay.ts';
 import type { Placements } from './placements.ts';
 import { queuesOfSeveral } from './queues.ts';
-import { relayedJobs } from './relayedJobs.ts';
+import { relayedChanges } from './relayedChanges.ts';
+import { relayedLooks } from './relayedLooks.ts';
+import type { Relocations } from './relocation/relocations.ts';
 
 type EngineVerbs = DatabaseEngine['verbs'];
 type ToEngine<Request> = (
@@ -23,18 +28,7 @@ type ToEngine<Request> = (
 const OF_QUEUE = ['explainQueue', 'getQueueErrors', 'purgeQueue', 'redriveQueue', 'startOperation'] as const;
 
 /** Verbs about one job. */
-const OF_JOB = [
-  'ack',
-  'nack',
-  'release',
-  'extend',
-  'waitForEnqueued',
-  'explainJob',
-  'getJobHistory',
-  'cancelJob',
-  'retryJob',
-  'changeJob',
-] as const;
+const OF_JOB = ['ack', 'nack', 'release', 'extend', 'waitForEnqueued'] as const;
 
 /** These verbs, each in the engine to which `to` leads. */
 function each<Request, V extends keyof EngineVerbs>(names: readonly V[], to: ToEngine<Request>) {
@@ -62,9 +56,11 @@ export function verbsOfSeveral(context: {
   placements: Placements;
   claim: Claims['claim'];
   accepting: Accepting;
+  relocations: Relocations;
 }): Omit<Verbs, 'settleAndClaim'> {
-  const { lead, members, placements } = context;
+  const { lead, members, placements, relocations } = context;
   const { home, toQueue, toNew, toJob } = lead;
+  const way = createOnItsWay(members, placements);
   const parts = [...members.values()].map((engine) => ({
     name: engine.name,
     // Nothing asks a part to settle and claim.
@@ -75,13 +71,27 @@ export function verbsOfSeveral(context: {
 
   return {
     ...home.verbs,
-    ...mergedVerbs(parts, toQueue, context.accepting),
+    ...mergedVerbs(parts, toQueue, context.accepting, {
+      name: home.name,
+      verbs: relocations.record,
+      isAway: () => isAway(home),
+    }),
     ...each<{ queue: string }, (typeof OF_QUEUE)[number]>(OF_QUEUE, ({ queue }, run) => toQueue(queue, run)),
     ...each<{ id: string }, (typeof OF_JOB)[number]>(OF_JOB, ({ id }, run) => toJob(id, run)),
-    ...relayedJobs(members, lead),
+    ...relayedLooks(way, lead),
+    ...relayedChanges(way, lead),
     ...queuesOfSeveral(lead, members, placements),
+    relocateQueue: relocations.start,
 
     enqueue: (request) => toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueue(request)),
+    /** The schedule is in home. Its job is enqueued where its queue is. */
+    async triggerSchedule({ trace, ...named }) {
+      const job = { ...jobOf(await home.verbs.getSchedule(named)), trace };
+      const jobs = await toNew([queueNameOf(job)], ({ verbs }) =>
+        verbs.enqueue({ jobs: [job], at: () => '' }),
+      );
+      return jobs[0] as Job;
+    },
     enqueueOnce: (request) => toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueueOnce(request)),
 
     claim: claimVerb(context.claim, members, placements),

@@ -63,6 +63,14 @@ export interface Examined {
   thresholds?: Partial<Thresholds>;
 }
 
+const NEEDED = ['reachable', 'schema', 'privileges', 'writes', 'encoding', 'version'];
+
+/** Whether Dibs can serve from a database with these findings. */
+export const isServable = (findings: Finding[]): boolean =>
+  !findings.some(
+    ({ check, level, found }) => level === 'problem' && (NEEDED.includes(check) || found === STATEMENT_MODE),
+  );
+
 /**
  * Looks at a database as Dibs needs it. It changes nothing: all it writes is ten empty messages into the WAL.
  * @throws Refusal `unavailable` when the database cannot be reached
@@ -87,11 +95,7 @@ export async function examine({
         thresholds: { ...THRESHOLDS, ...thresholds },
       };
       for (const check of OF_SERVER) findings.push(...(await run(check, patient)));
-      const isServable = !findings.some(
-        ({ check, level }) =>
-          level === 'problem' && ['schema', 'privileges', 'writes', 'encoding', 'version'].includes(check),
-      );
-      if (isServable) for (const check of OF_SCHEMA) findings.push(...(await run(check, patient)));
+      if (isServable(findings)) for (const check of OF_SCHEMA) findings.push(...(await run(check, patient)));
     });
     return findings;
   } catch (error) {

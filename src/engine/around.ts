@@ -93,6 +93,7 @@ const IN_TIME = {
   putSchedule: always,
   triggerSchedule: always,
   configureDatabase: always,
+  relocateQueue: always,
 };
 
 export interface AroundOptions {

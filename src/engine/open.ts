@@ -1,14 +1,20 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { QueuesOfJobs } from '../access/allowed.ts';
 import type { ExistingQueues } from '../access/newQueues.ts';
-import { type Duties, startDuties } from '../maintenance/duties.ts';
-import type { Verbs } from '../verbs.ts';
+import { type Duties, type Relocations, startDuties } from '../maintenance/duties.ts';
+import type { Readiness, Verbs } from '../verbs.ts';
 import { aroundRooms } from './around.ts';
 import { type Base, type BaseOptions, createBase } from './base.ts';
 import { createRooms, type RoomOptions, type Rooms } from './rooms.ts';
 import { verbsOf } from './verbs.ts';
 
-export type OpenOptions = BaseOptions & Pick<RoomOptions, 'logAct' | 'claimsOf'>;
+export type OpenOptions = BaseOptions &
+  Pick<RoomOptions, 'logAct' | 'claimsOf'> & {
+    /** Hears that a queue goes to another database, or has gone. Without a name, any queue may. */
+    placed?: ((queue?: string) => void) | undefined;
+    /** Works on relocations, where there are several databases. */
+    relocations?: Relocations | undefined;
+  };
 
 /** The rooms on one database, and the duties that run beside them. */
 export interface DatabaseEngine {
@@ -31,7 +37,7 @@ export interface Engines {
   verbs: Omit<Verbs, 'settleAndClaim'>;
   /** What the guard asks of queues. */
   queues: QueuesOfJobs & ExistingQueues;
-  whyNotReady(): Promise<string | undefined>;
+  readiness(): Promise<Readiness>;
   waitingForJobs(): number;
   stopWaiting(): void;
   stop(): Promise<void>;
@@ -45,7 +51,11 @@ function lookAnywhere({ claims, waits, repair }: Rooms): void {
 }
 
 /** What the rooms hear from the other replicas. */
-function listen({ notifier, waiters, rest, log }: Base, rooms: Rooms): Promise<void> {
+function listen(
+  { notifier, waiters, rest, log }: Base,
+  rooms: Rooms,
+  placed: (queue?: string) => void = () => undefined,
+): Promise<void> {
   const { claims, repair, keys } = rooms;
   return notifier.start({
     here: claims.wake,
@@ -55,7 +65,9 @@ function listen({ notifier, waiters, rest, log }: Base, rooms: Rooms): Promise<v
     blocked: repair.blocked,
     replaced: claims.replaced,
     finished: waiters.wake,
+    placed,
     anywhere() {
+      placed();
       lookAnywhere(rooms);
       rest.heardActive();
     },
@@ -101,12 +113,13 @@ export function openDatabaseEngine(name: string, options: OpenOptions): Database
     async begin() {
       // A database that has just gone again is no reason to give up: a duty adjusts the clock later.
       await clock.adjust().catch((error) => log(error, 'the clock is not adjusted yet'));
-      await listen(base, rooms);
+      await listen(base, rooms, options.placed);
       duties = startDuties({
         ...base,
         ...rooms,
         enqueueWithin: rooms.enqueue.enqueueWithin,
         operations: rooms.operationWork,
+        relocations: options.relocations,
         lookAnywhere: () => lookAnywhere(rooms),
       });
       // The duties have their connections by then. While the routes are compiled, which takes long on a slow machine,

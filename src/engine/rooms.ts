@@ -136,7 +136,7 @@ type QueueRooms = ReturnType<typeof queueRooms>;
 function countingRooms(
   base: Base,
   { claims, waits, relay }: JobRooms,
-  { countCache, queueNumbers }: QueueRooms,
+  { countCache, queueLooks, queueNumbers }: QueueRooms,
 ) {
   const { db, tally, totals, memory, ledger } = base;
   const depths = createDepths({ db, totals, cache: countCache });
@@ -151,7 +151,7 @@ function countingRooms(
     ledger,
     duties: dutyLog,
     connections: db.connections,
-    serves: db.serves,
+    isUp: db.isUp,
     openClaims: claims.open,
     waitingForJobs: waits.waiting,
     loopLag: loopLag.longest,
@@ -165,7 +165,7 @@ function countingRooms(
     count: countingDuty({ totals, depths, sampler }),
     metrics: createMetrics({ tally, totals, depths, replica }),
     overview,
-    onlyDatabase: createOnlyDatabase({ db, depths, overview }),
+    onlyDatabase: createOnlyDatabase({ db, depths, overview, current: queueLooks.current }),
     samples: createSamples({ db }),
     workers: createWorkers({ db }),
   };

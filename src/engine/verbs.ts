@@ -55,6 +55,7 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
 
     listDatabases: rooms.onlyDatabase.list,
     configureDatabase: rooms.onlyDatabase.configure,
+    relocateQueue: rooms.onlyDatabase.relocate,
 
     listKeys: keyAdmin.list,
     createKey: keyAdmin.create,

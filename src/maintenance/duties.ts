@@ -44,6 +44,7 @@ const SCHEDULES_MS = 1000;
 const COUNTING_MS = 1000;
 const OPERATIONS_MS = 500;
 const RELAY_MS = 500;
+const RELOCATIONS_MS = 2000;
 const PRUNE_OPERATIONS_MS = 60_000;
 const CUT_MS = 60_000;
 const QUEUE_NUMBERS_MS = 60_000;
@@ -53,6 +54,13 @@ const KEYS_MS = 500;
 const KEY_USE_MS = 5000;
 /** The repair of groups runs at least this often. If it needs to, it asks for an earlier run. */
 const GROUPS_MS = 60_000;
+
+/** Moves queues to other databases. */
+export interface Relocations {
+  run(): Promise<boolean>;
+  /** Whether there is work while the replica dozes. */
+  hasWork(): boolean;
+}
 
 interface Context {
   db: Database;
@@ -80,6 +88,8 @@ interface Context {
   queueNumbers: { run(): Promise<boolean> };
   /** Set where there are several databases. */
   relay: Relay | undefined;
+  /** Set in the home of several databases. */
+  relocations?: Relocations | undefined;
   /** Every claim and client that waits here looks once. */
   lookAnywhere(): void;
   dutyLog: DutyLog;
@@ -101,7 +111,7 @@ const always = () => true;
  * `expire`, `schedules`, `operations` and `prune_jobs` run.
  */
 function dutiesOf(context: Context): Duty[] {
-  const { clock, repair, claims, keys, arrivals, count, operations, rest, relay } = context;
+  const { clock, repair, claims, keys, arrivals, count, operations, rest, relay, relocations } = context;
   const inTurn = createSemaphore(1);
   /**
    * A duty that deletes what nobody sees any more. While the replica dozes, these run one after the other, on one
@@ -148,6 +158,16 @@ function dutiesOf(context: Context): Duty[] {
     { name: 'cut_audit', everyMs: CUT_MS, ...unseen(cutTable(context, 'audit')) },
     { name: 'queue_numbers', everyMs: QUEUE_NUMBERS_MS, run: context.queueNumbers.run },
     ...(relay ? [{ name: 'relay', everyMs: RELAY_MS, run: relay.run, worksNow: relay.hasWork }] : []),
+    ...(relocations
+      ? [
+          {
+            name: 'relocations',
+            everyMs: RELOCATIONS_MS,
+            run: relocations.run,
+            worksNow: relocations.hasWork,
+          },
+        ]
+      : []),
     { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
 
     // These send a statement only when there is something to do, or somebody looks at the metrics.

@@ -34,6 +34,11 @@ export function createScanHorizon(
     /** The time up to which everything is dealt with, as PostgreSQL reads it. */
     dealtWith: (): string => dealtWith,
 
+    /** Things are here that no sweep has seen, and whose time may be long ago: the next sweep scans everything. */
+    scanAll(): void {
+      nextFull = 0;
+    },
+
     /** Gives up the sweep that is under way. The next one begins at the horizon. */
     startOver(): void {
       pass = undefined;

@@ -17,7 +17,7 @@ export interface ReplicaParts {
   ledger: Ledger;
   duties: DutyLog;
   connections(): Connections;
-  serves(): boolean;
+  isUp(): boolean;
   openClaims(): number;
   waitingForJobs(): number;
   loopLag(): number;
@@ -61,7 +61,7 @@ function dutyFamilies({ duties }: ReplicaParts): Family[] {
 
 function databaseFamilies({
   connections,
-  serves,
+  isUp,
   totals,
   heldSeconds,
   queueNumbersUsed,
@@ -69,7 +69,7 @@ function databaseFamilies({
   const { busy, idle, waiting, most } = connections();
   return [
     family('gauge', 'dibs_database_up', `1 while the database takes writes of this replica. ${EACH}`, [
-      [Number(serves())],
+      [Number(isUp())],
     ]),
     family('gauge', 'dibs_database_connections', `Connections of the pool. ${EACH}`, [
       [busy, 'state="busy"'],

@@ -1,5 +1,6 @@
 import type { RelayOut } from '../enqueue/enqueueWithin.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
+import { isOutage } from '../errors.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
@@ -59,10 +60,13 @@ export function createOperationActs(context: {
 }): Record<OperationVerb, (transaction: Db, place: Place, page: Page) => Promise<Act>> {
   const { notifier, waiters, settlement, groups, crossing, relay } = context;
 
-  /** Whether a queue lives in another database. */
+  /** Whether a queue lives in another database. It is looked up anew: it may be gone. While home is away, as it was. */
   async function isElsewhere(queueId: number): Promise<boolean> {
     if (!crossing) return false;
-    const database = await crossing.databaseOf(queueId);
+    const database = await crossing.databaseOf(queueId, true).catch((error) => {
+      if (!isOutage(error)) throw error;
+      return crossing.databaseOf(queueId);
+    });
     return database !== undefined && database !== crossing.self;
   }
 

@@ -4,6 +4,16 @@ import { columnTypes } from './columnTypes.ts';
 import { DatabaseClient } from './connection.ts';
 import { queryOf, type Statement } from './statements.ts';
 
+/** A connection that is not made yet. */
+export const ownClient = (url: string, options: pg.ClientConfig): pg.Client =>
+  new DatabaseClient(url, {
+    ...addressOptions(url),
+    types: columnTypes,
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+    ...options,
+  });
+
 /**
  * Lends a connection of its own for work that a pool would hide, or would end: commands look closely, or work for long.
  */
@@ -12,13 +22,7 @@ export async function withOwnClient<T>(
   options: pg.ClientConfig,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new DatabaseClient(url, {
-    ...addressOptions(url),
-    types: columnTypes,
-    connectionTimeoutMillis: 5000,
-    keepAlive: true,
-    ...options,
-  });
+  const client = ownClient(url, options);
   try {
     await client.connect();
     return await work(client);

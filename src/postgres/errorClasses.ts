@@ -86,6 +86,9 @@ export const isTimeLimit = (error: unknown): boolean =>
 /** Whether the idempotency key of a request has a record. */
 export const isRepeat = (error: unknown): boolean => violates(error, 'idempotency_keys_pkey');
 
+/** Whether a queue has a relocation that has not ended. */
+export const isAlreadyRelocating = (error: unknown): boolean => violates(error, 'relocations_open');
+
 /** Whether another unfinished job holds the unique key of a job. */
 export const isKeyTaken = (error: unknown): boolean => violates(error, 'jobs_unique');
 

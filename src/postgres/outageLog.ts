@@ -5,6 +5,8 @@ import { NoServer } from './wrongServer.ts';
 /** One line for the same cause in this time, however many calls meet it. */
 const AGAIN_MS = 10_000;
 const MOST_CAUSES = 50;
+/** A database can be asked again when a call is served, and none has failed for so long. */
+const AWAY_MS = 500;
 
 /** Why the database did not serve a call: its SQLSTATE and message, or what the driver says. */
 export function causeOf(error: unknown): string {
@@ -42,6 +44,7 @@ export function createOutageLog(
 ) {
   const loggedAt = new Map<string, number>();
   let failedAt: number | undefined;
+  let isAway = false;
 
   function warn(what: string, error: unknown): void {
     const line = `${what}: ${causeOf(error)}`;
@@ -54,7 +57,10 @@ export function createOutageLog(
 
   return {
     failed(error: unknown): void {
-      if (!isOfOneCall(error)) failedAt = performance.now();
+      if (!isOfOneCall(error)) {
+        failedAt = performance.now();
+        isAway = true;
+      }
       warn(away, error);
     },
 
@@ -65,14 +71,21 @@ export function createOutageLog(
 
     /** A call was served, by a connection that takes writes. It is on the hot path. */
     served(): void {
-      if (failedAt === undefined || performance.now() < failedAt + calmMs) return;
+      if (failedAt === undefined) return;
+      const calm = performance.now() - failedAt;
+      if (calm >= AWAY_MS) isAway = false;
+      if (calm < calmMs) return;
       failedAt = undefined;
       const last = Math.max(...loggedAt.values());
       if (performance.now() - last >= AGAIN_MS) loggedAt.clear();
       log.info(back);
     },
 
+    /** From the first failure until the end of the outage. */
     isDown: (): boolean => failedAt !== undefined,
+
+    /** Whether the last calls failed. It ends sooner: requests that were led elsewhere come back. */
+    isAway: (): boolean => isAway,
   };
 }
 

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { createAttempts } from './attempts.ts';
+import { withOwnClient } from './client.ts';
 import { columnTypes } from './columnTypes.ts';
 import { connectionOptions } from './connection.ts';
-import { isOfOneCall } from './errorClasses.ts';
+import { isOfOneCall, outageAsRefusal } from './errorClasses.ts';
 import { hostsOf } from './hosts.ts';
 import { createLend } from './lend.ts';
 import { createLockWaits } from './lockWait.ts';
@@ -19,8 +20,15 @@ export interface Database extends TransactionsInTurns {
   connections(): Connections;
   /** Whether the database takes writes, as far as this replica has heard. */
   serves(): boolean;
+  /** The same, for people: false until the end of an outage. */
+  isUp(): boolean;
   /** How much work waits for a lock, or for a place to do so. */
   heldByLocks(): number;
+  /**
+   * Lends a connection of its own, outside of the pool, for work that takes long. `name` is what the server shows of it.
+   * @throws Refusal `unavailable` for an outage
+   */
+  withOwnClient<T>(name: string, work: (client: pg.Client) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -90,7 +98,13 @@ export function openDatabase(
       most: size,
     }),
 
-    serves: () => !log.isDown(),
+    serves: () => !log.isAway(),
+    isUp: () => !log.isDown(),
+
+    withOwnClient: (application_name, work) =>
+      withOwnClient(url, { application_name }, work).catch((error) => {
+        throw outageAsRefusal(error);
+      }),
 
     close() {
       closing = true;

@@ -14,6 +14,7 @@ export interface StatementTypes {
       job_ids: (string | null)[] | null;
       schedules: (string | null)[] | TextArray | null;
       key_ids: (string | null)[] | TextArray | null;
+      databases: (string | null)[] | TextArray | null;
       counts: (number | null)[] | null;
       outcomes: (string | null)[] | TextArray | null;
       addresses: (string | null)[] | TextArray | null;
@@ -41,6 +42,7 @@ export interface StatementTypes {
       job_id: string;
       schedule: string;
       key_id: string;
+      database: string;
       count: number;
       outcome: string;
       address: string;
@@ -705,6 +707,7 @@ export interface StatementTypes {
       queue_id: number;
       name: string;
       database: string;
+      moving_to: string;
     };
   };
   'databases/by_names': {
@@ -715,6 +718,7 @@ export interface StatementTypes {
       queue_id: number;
       name: string;
       database: string;
+      moving_to: string;
     };
   };
   'databases/hold': {
@@ -725,6 +729,7 @@ export interface StatementTypes {
       queue_id: number;
       name: string;
       database: string;
+      moving_to: string;
     };
   };
   'databases/hold_alone': {
@@ -735,6 +740,7 @@ export interface StatementTypes {
       queue_id: number;
       name: string;
       database: string;
+      moving_to: string;
     };
   };
   'databases/identity': {
@@ -768,6 +774,7 @@ export interface StatementTypes {
       queue_id: number;
       name: string;
       database: string;
+      moving_to: string;
     };
   };
   'databases/place_own': {
@@ -854,6 +861,23 @@ export interface StatementTypes {
       bytes: number;
       entries: number;
       needed: number;
+    };
+  };
+  'doctor/queues_elsewhere': {
+    parameters: {
+      ids: (number | null)[] | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
+  'doctor/queues_missing': {
+    parameters: {
+      ids: (number | null)[] | null;
+    };
+    columns: {
+      count: number;
     };
   };
   'doctor/settings': {
@@ -1990,6 +2014,7 @@ export interface StatementTypes {
       done: number;
       skipped: number;
       error: string;
+      hold_seconds: number;
       created_at: string;
       finished_at: string;
     };
@@ -2036,6 +2061,7 @@ export interface StatementTypes {
       done: number;
       skipped: number;
       error: string;
+      hold_seconds: number;
       created_at: string;
       finished_at: string;
     };
@@ -2082,6 +2108,7 @@ export interface StatementTypes {
       done: number;
       skipped: number;
       error: string;
+      hold_seconds: number;
       created_at: string;
       finished_at: string;
     };
@@ -2129,6 +2156,7 @@ export interface StatementTypes {
       done: number;
       skipped: number;
       error: string;
+      hold_seconds: number;
       created_at: string;
       finished_at: string;
     };
@@ -2634,6 +2662,15 @@ export interface StatementTypes {
       is_new: boolean;
     };
   };
+  'relay/await': {
+    parameters: {
+      seconds: number | null;
+      id: string | null;
+    };
+    columns: {
+      place: number;
+    };
+  };
   'relay/begin': {
     parameters: {
       queue_id: number | null;
@@ -2678,6 +2715,12 @@ export interface StatementTypes {
       fairness_key: string;
     };
   };
+  'relay/hold': {
+    parameters: {
+      id: string | null;
+    };
+    columns: Record<never, never>;
+  };
   'relay/move': {
     parameters: {
       queue_id: number | null;
@@ -2700,6 +2743,7 @@ export interface StatementTypes {
       id: string;
       moved: string;
       waited_seconds: number;
+      awaited_seconds: number;
       delay_seconds: number;
       run_at: string;
       priority: number;
@@ -2714,6 +2758,13 @@ export interface StatementTypes {
       expires_in_seconds: number;
     };
   };
+  'relay/put_history': {
+    parameters: {
+      queue_id: number | null;
+      jobs: string | null;
+    };
+    columns: Record<never, never>;
+  };
   'relay/queues': {
     parameters: {
       after: number | null;
@@ -2721,6 +2772,26 @@ export interface StatementTypes {
     };
     columns: {
       queue_id: number;
+    };
+  };
+  'relay/remove': {
+    parameters: {
+      id: string | null;
+    };
+    columns: {
+      finished_at: string;
+      queue: string;
+      moved: string;
+      created_at: string;
+      run_at: string;
+      delay_seconds: number;
+      priority: number;
+      max_attempts: number;
+      headers: string;
+      payload: string;
+      unique_key: string;
+      group: string;
+      fairness_key: string;
     };
   };
   'relay/waiting': {
@@ -2753,6 +2824,394 @@ export interface StatementTypes {
     };
     columns: {
       created_at: string;
+    };
+  };
+  'relocation/arrive': {
+    parameters: {
+      queue_id: number | null;
+      first_position: number | null;
+      queue: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/arriving': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      set_config: string;
+    };
+  };
+  'relocation/busy': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      is_busy: boolean;
+    };
+  };
+  'relocation/claim_arrival': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+      attempt: number | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
+  'relocation/counted': {
+    parameters: {
+      matched: number | null;
+      hold_seconds: number | null;
+      id: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/drop_jobs': {
+    parameters: {
+      queue_id: number | null;
+      after: string | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+      last_id: string;
+    };
+  };
+  'relocation/drop_rest': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/end_of_order': {
+    parameters: Record<never, never>;
+    columns: {
+      last_value: number;
+    };
+  };
+  'relocation/ended': {
+    parameters: {
+      state: string | null;
+      error: string | null;
+      id: string | null;
+      from_phase: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/extend_leases': {
+    parameters: {
+      seconds: number | null;
+      queue_id: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/find': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: string;
+      queue: string;
+      to: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      error: string;
+      hold_seconds: number;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'relocation/forget': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/go_on': {
+    parameters: {
+      seconds: number | null;
+      done: number | null;
+      id: string | null;
+    };
+    columns: {
+      is_stopped: boolean;
+    };
+  };
+  'relocation/hold': {
+    parameters: {
+      target: string | null;
+      queue_id: number | null;
+      source: string | null;
+    };
+    columns: {
+      pg_notify: unknown;
+    };
+  };
+  'relocation/insert': {
+    parameters: {
+      id: string | null;
+      queue_id: number | null;
+      queue: string | null;
+      source: string | null;
+      target: string | null;
+      dry_run: boolean | null;
+    };
+    columns: {
+      id: string;
+      queue: string;
+      to: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      error: string;
+      hold_seconds: number;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'relocation/jobs_in': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'relocation/jobs_out': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'relocation/keys_in': {
+    parameters: {
+      rows: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/keys_out': {
+    parameters: {
+      queue: string | null;
+      after_route: string | null;
+      after_key: string | null;
+      limit: number | null;
+    };
+    columns: {
+      rows: string;
+      last_route: string;
+      last_key: string;
+      count: number;
+    };
+  };
+  'relocation/leave': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+    };
+    columns: {
+      id: number;
+    };
+  };
+  'relocation/leaving': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      set_config: string;
+    };
+  };
+  'relocation/let_go': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      count: number;
+    };
+  };
+  'relocation/list': {
+    parameters: {
+      after: string | null;
+      queue: string | null;
+      state: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      queue: string;
+      to: string;
+      dry_run: boolean;
+      state: string;
+      counted: boolean;
+      matched: number;
+      done: number;
+      error: string;
+      hold_seconds: number;
+      created_at: string;
+      finished_at: string;
+    };
+  };
+  'relocation/next_phase': {
+    parameters: {
+      to_phase: string | null;
+      error: string | null;
+      id: string | null;
+      from_phase: string | null;
+      attempt: number | null;
+      unless_stopped: boolean | null;
+    };
+    columns: {
+      attempt: number;
+    };
+  };
+  'relocation/put_back': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+      after: string | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+      last_id: string;
+    };
+  };
+  'relocation/record': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      relocation: string;
+      role: string;
+      attempt: number;
+      queue: string;
+      arrivals: string;
+    };
+  };
+  'relocation/refuse': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+      attempt: number | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
+  'relocation/rest_in': {
+    parameters: {
+      limits: string | null;
+      log: string | null;
+      claims: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/rest_out': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      limits: string;
+      log: string;
+      claims: string;
+    };
+  };
+  'relocation/restore': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+    };
+    columns: {
+      id: number;
+    };
+  };
+  'relocation/restore_arrivals': {
+    parameters: {
+      arrivals: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/size': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      jobs: number;
+      bytes: number;
+    };
+  };
+  'relocation/stop': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/switch': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      pg_notify: unknown;
+    };
+  };
+  'relocation/take': {
+    parameters: {
+      seconds: number | null;
+    };
+    columns: {
+      id: string;
+      queue_id: number;
+      queue: string;
+      source: string;
+      target: string;
+      dry_run: boolean;
+      phase: string;
+      attempt: number;
+      is_stopped: boolean;
+      error: string;
+    };
+  };
+  'relocation/take_out': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+      before: string | null;
+      limit: number | null;
+    };
+    columns: {
+      count: number;
+      first_id: string;
+    };
+  };
+  'relocation/turn_back': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
+  'relocation/windows_in': {
+    parameters: {
+      rows: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'relocation/windows_out': {
+    parameters: {
+      queue_id: number | null;
+      after: string | null;
+      limit: number | null;
+    };
+    columns: {
+      rows: string;
+      last: string;
+      count: number;
     };
   };
   'replicas/notify': {
@@ -3147,6 +3606,16 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'transfer/choose_ids': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      from_id: number;
+      to_id: number;
+    };
+  };
   'transfer/come': {
     parameters: {
       key: string | null;
@@ -3173,6 +3642,19 @@ export interface StatementTypes {
       line: string;
     };
   };
+  'transfer/export_relay': {
+    parameters: {
+      queue_id: number | null;
+      after: number | null;
+      arrived: (number | null)[] | null;
+      most: number | null;
+      most_bytes: number | null;
+    };
+    columns: {
+      place: number;
+      line: string;
+    };
+  };
   'transfer/export_schedules': {
     parameters: Record<never, never>;
     columns: {
@@ -3185,6 +3667,12 @@ export interface StatementTypes {
       line: string;
     };
   };
+  'transfer/forget_arrivals': {
+    parameters: {
+      source: string | null;
+    };
+    columns: Record<never, never>;
+  };
   'transfer/header': {
     parameters: {
       version: string | null;
@@ -3192,6 +3680,10 @@ export interface StatementTypes {
     columns: {
       line: string;
     };
+  };
+  'transfer/hold_arrivals': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
   };
   'transfer/import_jobs': {
     parameters: {
@@ -3212,8 +3704,9 @@ export interface StatementTypes {
   };
   'transfer/import_queues': {
     parameters: {
-      new_ids: boolean | null;
       lines: string | null;
+      from_ids: (number | null)[] | null;
+      to_ids: (number | null)[] | null;
     };
     columns: Record<never, never>;
   };
@@ -3235,6 +3728,34 @@ export interface StatementTypes {
       id: string;
     };
   };
+  'transfer/place': {
+    parameters: {
+      numbers: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
+  'transfer/placed': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      name: string;
+    };
+  };
+  'transfer/placements': {
+    parameters: Record<never, never>;
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
   'transfer/queue_ids': {
     parameters: {
       names: (string | null)[] | TextArray | null;
@@ -3242,6 +3763,56 @@ export interface StatementTypes {
     columns: {
       id: number;
       name: string;
+    };
+  };
+  'transfer/queues_there': {
+    parameters: {
+      ids: (number | null)[] | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
+  'transfer/relay_arrived': {
+    parameters: {
+      source: string | null;
+      queue_ids: (number | null)[] | null;
+    };
+    columns: {
+      queue_id: number;
+      number: number;
+    };
+  };
+  'transfer/relay_parcels': {
+    parameters: Record<never, never>;
+    columns: {
+      queue_id: number;
+      number: number;
+      places: (number | null)[];
+    };
+  };
+  'transfer/relayed_jobs': {
+    parameters: {
+      lines: string | null;
+    };
+    columns: {
+      queue_id: number;
+      id: string;
+      moved: string;
+      waited_seconds: number;
+      delay_seconds: number;
+      run_at: string;
+      priority: number;
+      max_attempts: number;
+      backoff: string;
+      headers: string;
+      payload: string;
+      unique_key: string;
+      unique_for_seconds: number;
+      group: string;
+      fairness_key: string;
+      expires_in_seconds: number;
     };
   };
   'transfer/release_queues': {
@@ -3277,6 +3848,15 @@ export interface StatementTypes {
       place: string;
       has_jobs: boolean;
       has_versions: boolean;
+    };
+  };
+  'transfer/source_noted': {
+    parameters: {
+      route: string | null;
+      keys: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      key: string;
     };
   };
   'transfer/source_queues': {

@@ -60,6 +60,8 @@ export function queueCache(
   return {
     /** Whether the queue exists, as far as is known without a look. */
     isKnown: (name: string) => known.get(name, lookUpAgain) !== undefined,
+    /** The queue as it was when it was looked up last, however long ago. */
+    lastKnown: known.last,
     byName: (name: string) => lookUp(name),
     byId: (id: number) => lookUp(id),
     /** The queue as it is now: the look-up begins after the call. What is known of other queues stays known. */

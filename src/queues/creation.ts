@@ -51,9 +51,18 @@ export type CreateQueues = (names: string[]) => Promise<void>;
 
 /** The same as `createCreation`, where the numbers of queues come from elsewhere. */
 export function createNumbered(createQueues: CreateQueues, created: (name: string) => void) {
+  const underWay = new Map<string, Promise<void>>();
   const all = async (names: string[]): Promise<void> => {
     await orTooManyQueues(createQueues(names));
     for (const name of names) created(name);
   };
-  return { one: (name: string) => all([name]), all };
+  return {
+    all,
+    /** All requests here wait for one creation together. */
+    one(name: string): Promise<void> {
+      const done = underWay.get(name) ?? all([name]).finally(() => underWay.delete(name));
+      underWay.set(name, done);
+      return done;
+    },
+  };
 }

@@ -43,6 +43,9 @@ export function createKnownQueues() {
       return entry.queue;
     },
 
+    /** The queue as it was known last. It may have changed. */
+    last: (key: QueueKey): Queue | undefined => entryOf(key)?.queue,
+
     isFresh(name: string): boolean {
       const entry = byName.get(name);
       return entry !== undefined && performance.now() - entry.at < FRESH_MS;

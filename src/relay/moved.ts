@@ -10,6 +10,7 @@ import { nextPositions } from '../queues/positions.ts';
 const statements = {
   heldKeys: prepared('enqueue/held_keys', row<{ unique_key: string }>()),
   put: planned('transfer/import_jobs'),
+  putHistory: planned('relay/put_history'),
 };
 
 /** A line of an export, as far as it is read here. */
@@ -17,6 +18,8 @@ interface Line {
   state: JobState;
   unique_key?: string;
   group_key?: string;
+  /** What happened to the job. */
+  history?: unknown[];
 }
 
 function arrivingState({ state, group_key }: Line): JobState {
@@ -43,7 +46,7 @@ export async function putMoved(
   const held = new Set(rows.map((one) => one.unique_key));
   const free = firstOfKeys(all).filter(({ unique_key }) => unique_key === null || !held.has(unique_key));
   const positions = await nextPositions(transaction, free.length);
-  const lines = free.map(({ line, id, state }, i) => ({
+  const lines = free.map(({ line: { history: _, ...line }, id, state }, i) => ({
     ...line,
     id,
     state,
@@ -58,5 +61,8 @@ export async function putMoved(
     from_ids: [queue.id],
     to_ids: [queue.id],
   });
+  const histories = free.flatMap(({ id, line: { history } }) => (history ? { id, history } : []));
+  if (histories.length > 0)
+    await transaction.query(statements.putHistory, { queue_id: queue.id, jobs: JSON.stringify(histories) });
   return free;
 }

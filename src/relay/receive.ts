@@ -23,6 +23,8 @@ export interface RelayedJob extends RareFields {
   /** The line of a job that an operation moves. Then all below is null. */
   moved: string | null;
   waited_seconds: number;
+  /** For how long a client still waits for its end. */
+  awaited_seconds: number | null;
   delay_seconds: number;
   run_at: string | null;
   priority: number;
@@ -58,7 +60,7 @@ const toInsert = (job: RelayedJob, queue: Queue): JobToInsert => ({
   max_attempts: job.max_attempts === AS_QUEUE_SAYS ? queue.max_attempts : job.max_attempts,
   headers: job.headers,
   payload: job.payload,
-  awaited_seconds: null,
+  awaited_seconds: job.awaited_seconds,
   backoff: job.backoff,
   unique_key: job.unique_key,
   unique_for_seconds: job.unique_for_seconds,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RelayOut } from '../enqueue/enqueueWithin.ts';
 import { isOutage, QueueGone } from '../errors.ts';
-import type { Job } from '../job.ts';
 import type { Clock } from '../postgres/clock.ts';
 import { isLockTimeout } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -11,9 +10,10 @@ import type { Places } from '../queues/elsewhere.ts';
 import { createRareLog } from '../rareLog.ts';
 import { restAfter } from '../shareOfTime.ts';
 import { createAskers } from './askers.ts';
-import { createFind } from './find.ts';
 import { createParcels, type Parcels } from './parcels.ts';
 import type { Parcel, Receive } from './receive.ts';
+import type { AttemptsOf } from './told.ts';
+import { createWaitingJobs } from './waitingJobs.ts';
 import { createWrite } from './write.ts';
 
 /*
@@ -33,6 +33,7 @@ export interface Crossing extends Places {
   /** How long an answer waits for its jobs to arrive, in ms. */
   answerMs?: number | undefined;
   at(database: string): RelayTarget | undefined;
+  attemptsOf: AttemptsOf;
 }
 
 /** A replica sends to so many queues of one database at once. */
@@ -166,7 +167,7 @@ export function createRelay(context: {
   }
 
   const relayOut: RelayOut = {
-    write: createWrite(clock, () => waiting.jobs >= MOST_WAITING),
+    write: createWrite(clock, crossing.attemptsOf, () => waiting.jobs >= MOST_WAITING),
     send: (jobs) => askers.wait(jobs, (queueId) => void send(queueId)),
     sendTo: (queueId) => void send(queueId),
   };
@@ -174,8 +175,10 @@ export function createRelay(context: {
   return {
     ...relayOut,
 
-    /** The job with this id, if it has not arrived yet. */
-    find: createFind(db) as (id: string) => Promise<Job | undefined>,
+    ...createWaitingJobs(db, crossing.attemptsOf),
+
+    /** Sends all that waits for a queue. Settles when it has arrived, or could not be sent. */
+    arrive: send,
 
     /** The duty: sends what was left. */
     async run(): Promise<boolean> {

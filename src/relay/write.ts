@@ -5,24 +5,15 @@ import type { Job } from '../job.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
-import { AS_QUEUE_SAYS } from '../queues/elsewhere.ts';
+import { type AttemptsOf, dueAt, toldAttempts } from './told.ts';
 
 const statement = planned('relay/write', row<{ created_at: string }>());
-
-/** What a queue says that nobody has configured. A job tells it that does not know its queue yet. */
-export const ATTEMPTS = 5;
-
-/** The time from which a job may run, as it was asked for. */
-export const dueAt = (createdAt: string, runAt: string | null, delaySeconds: number): string =>
-  new Date(
-    Math.max(Date.parse(createdAt), runAt ? Date.parse(runAt) : Date.parse(createdAt) + delaySeconds * 1000),
-  ).toISOString();
 
 /**
  * Writes jobs down that go to queues in other databases, with their ids there. `isFull`: so many wait already that there is no
  * place for more.
  */
-export function createWrite(clock: Clock, isFull: () => boolean) {
+export function createWrite(clock: Clock, attemptsOf: AttemptsOf, isFull: () => boolean) {
   const newId = idSource(clock.now);
 
   /** Jobs for one queue. Returns them as they are until they arrive. */
@@ -40,7 +31,7 @@ export function createWrite(clock: Clock, isFull: () => boolean) {
     return jobs.map((job, i) => {
       const run_at = dueAt(created_at, job.run_at?.toISOString() ?? null, job.delay_seconds);
       const told = toJob(job, ids[i] as string, { state: 'scheduled', run_at, created_at });
-      return told.max_attempts === AS_QUEUE_SAYS ? Object.assign(told, { max_attempts: ATTEMPTS }) : told;
+      return Object.assign(told, { max_attempts: toldAttempts(told.max_attempts, queue.id, attemptsOf) });
     });
   };
 }

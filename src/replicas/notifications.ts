@@ -11,6 +11,7 @@
  *   replaced <sender> <mark>,<request> The claim was repeated with the sender, and this request may not wait any
  *                                      longer.
  *   keys <sender>                      Access keys have changed. SQL sends it, with the change.
+ *   placed <sender> <queue>            The queue goes to another database, has gone there, or has come back. SQL sends it, in home.
  *   active <sender>                    The sender does something. `due sql`: SQL has enqueued a job that becomes due.
  *   looked <sender> [<ms>]             The sender has looked for what is due (src/maintenance/rest.ts): the next thing
  *                                      in so many ms. SQL sends it, with the look.
@@ -47,6 +48,8 @@ export interface NotifierListeners {
   replaced(mark: string, request: string): void;
   /** Access keys have changed. */
   keysChanged(): void;
+  /** A queue goes to another database, has gone there, or has come back. */
+  placed(queue: string): void;
   /** Notifications may be lost: any queue may have something ready. */
   anywhere(): void;
   /** Another replica, or SQL, does something. */
@@ -77,6 +80,7 @@ export function tell(listeners: NotifierListeners, { verb, sender, about, rest }
   else if (verb === 'done') listeners.finished(about.split(','));
   else if (verb === 'looked') listeners.looked(sender, about === '' ? undefined : Number(about));
   else if (verb === 'keys') listeners.keysChanged();
+  else if (verb === 'placed') listeners.placed(about);
   else if (verb === 'replaced') {
     const [mark = '', request = ''] = about.split(',');
     listeners.replaced(mark, request);

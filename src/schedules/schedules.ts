@@ -31,7 +31,7 @@ export function jobOf({ job, payload }: Pick<Schedule, 'job' | 'payload'>): NewJ
 }
 
 /** The first tick after a moment. @throws Refusal `invalid_request`, naming the field */
-function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string | null {
+export function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): string | null {
   if (!isTimezone(timezone)) throw refuse('/timezone', 'must be a time zone of the IANA database');
   const problem = cronProblem(cron, timezone, after);
   if (problem) throw refuse('/cron', problem);

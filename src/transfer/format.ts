@@ -6,7 +6,7 @@ import { FileError, type Line } from './lines.ts';
 
 /*
  * The file of an export: JSON, one object on each line (NDJSON). The first is the header. Then come queues, access keys if they
- * were asked for, unique windows, jobs and schedules. The last line tells the number of lines before it and the SHA-256 of all
+ * were asked for, unique windows, jobs, jobs on their way from one database to another (`relay`) and schedules. The last line tells the number of lines before it and the SHA-256 of all
  * their bytes. So a file that was cut short or changed is noticed.
  * JSON of users (payload, headers, result, ...) is a string that holds its text. So it comes back as it was sent.
  */
@@ -20,14 +20,16 @@ export interface Header {
   jobs: number;
 }
 
+/** A queue that nobody has created yet, for which jobs are on their way, has no more than this. */
 export interface QueueLine {
   kind: 'queue';
   id: number;
   name: string;
   paused: boolean;
+  created_at?: string;
 }
 
-export const KINDS = ['queue', 'key', 'window', 'job', 'schedule'] as const;
+export const KINDS = ['queue', 'key', 'window', 'job', 'relay', 'schedule'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface End {
@@ -39,7 +41,13 @@ export interface End {
 // biome-ignore lint/suspicious/noExplicitAny: the line of a file may be anything.
 type Any = any;
 
-export type Parsed = Header | QueueLine | End | { kind: Exclude<Kind, 'queue'> };
+/** What belongs to a queue. */
+export interface OfQueueLine {
+  kind: 'window' | 'job' | 'relay';
+  queue_id: number;
+}
+
+export type Parsed = Header | QueueLine | OfQueueLine | End | { kind: 'key' | 'schedule' };
 
 const FORMAT = 1;
 
@@ -55,6 +63,11 @@ const WRONG: Record<Kind, (line: Any, queues: Map<number, string>) => boolean> =
     !JOB_STATES.includes(state) ||
     typeof payload !== 'string' ||
     !Number.isInteger(position),
+  relay: ({ queue_id, id, created_at, job, moved }, queues) =>
+    !queues.has(queue_id) ||
+    queueIdOf(String(id)) !== queue_id ||
+    typeof created_at !== 'string' ||
+    typeof (job ?? moved) !== 'string',
   schedule: ({ name, cron }) => typeof name !== 'string' || typeof cron !== 'string',
 };
 

@@ -1,23 +1,27 @@
 import type pg from 'pg';
+import { groupBy } from '../claim/groupBy.ts';
+import { type Connected, type Databases, withClients } from '../databases/clients.ts';
 import { StartError } from '../errors.ts';
 import { idSource } from '../ids.ts';
-import { rowsOf, withOwnClient } from '../postgres/client.ts';
+import { rowsOf } from '../postgres/client.ts';
 import { isDataError, outageAsRefusal } from '../postgres/errorClasses.ts';
 import { causeOf } from '../postgres/outageLog.ts';
 import { BEGIN, setSession } from '../postgres/session.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import { isQueueName } from '../verbs/queues.ts';
 import type { Progress } from './exportTo.ts';
-import { wakeClaims } from './importQueues.ts';
+import { placeNew, wakeClaims } from './importQueues.ts';
 import { noteImport } from './importRun.ts';
 import { insertLines, type Numbered } from './insertLines.ts';
 import type { SourceJob, SourceReader } from './readSource.ts';
 
 const statements = {
   createQueues: planned('queues/create_all'),
+  createNumbered: planned('queues/create_numbered'),
   queues: planned('transfer/source_queues'),
   positions: planned('transfer/reserve_positions'),
   take: planned('transfer/source_take'),
+  noted: planned('transfer/source_noted', row<{ key: string }>()),
 };
 
 const MOST_ATTEMPTS = 1000;
@@ -81,10 +85,11 @@ async function transaction<T>(client: pg.Client, work: () => Promise<T>): Promis
   }
 }
 
-/** Puts jobs of another queue into this database. `queueOf` is the name that a queue has here. */
-function createTaking(client: pg.Client, reader: SourceReader, queueOf: (queue: string) => string) {
-  const [from = ''] = reader.name.split(' ');
-  const route = `dibs import ${reader.name}`;
+/** Puts jobs of another queue into one of the databases. `queueOf` is the name that a queue has here. */
+function createTaking(
+  { name: database, client, at }: Connected,
+  { route, from, queueOf }: { route: string; from: string; queueOf(queue: string): string },
+) {
   let position = 0;
   let before = 0;
 
@@ -110,39 +115,92 @@ function createTaking(client: pg.Client, reader: SourceReader, queueOf: (queue: 
       lines.push({ number: ++position, text: lineOf(job, { queueId, position, now, from }) });
     }
     const same = new Map([...ids.values()].map((id) => [id as number, id as number]));
-    return insertLines(client, 'job', lines, { newIds: false, before, ids: same });
+    return insertLines(client, 'job', lines, { before, ids: same });
+  }
+
+  /** Returns how many were put in. A job that the database refuses is named, and all jobs before it are in. */
+  async function put(jobs: SourceJob[]): Promise<number> {
+    const was = position;
+    try {
+      return await transaction(client, () => takeBatch(jobs));
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      const [job] = jobs;
+      if (jobs.length === 1)
+        throw new StartError(
+          `Job ${job?.source_id} of queue ${job?.queue} cannot be put in: ${causeOf(error)}.`,
+        );
+      position = was;
+      const half = Math.ceil(jobs.length / 2);
+      return (await put(jobs.slice(0, half))) + (await put(jobs.slice(half)));
+    }
   }
 
   return {
-    async begin(names: string[], jobs: number): Promise<void> {
-      await transaction(client, () => rowsOf(client, statements.createQueues, { names }));
-      const [reserved] = await rowsOf(client, statements.positions, { positions: jobs });
-      before = reserved?.before ?? 0;
+    database,
+
+    /** Creates queues, with the numbers that home has given them, if there are several databases. */
+    begin: (names: string[], numbers: number[] | undefined, jobs: number): Promise<void> =>
+      at(async () => {
+        await setSession(client);
+        await transaction(client, () =>
+          numbers
+            ? rowsOf(client, statements.createNumbered, { ids: numbers, names })
+            : rowsOf(client, statements.createQueues, { names }),
+        );
+        const [reserved] = await rowsOf(client, statements.positions, { positions: jobs });
+        before = reserved?.before ?? 0;
+      }),
+
+    put: (jobs: SourceJob[]): Promise<number> => at(() => put(jobs)),
+
+    /** Those of these jobs that an import has taken into this database. */
+    noted: async (jobs: SourceJob[]): Promise<string[]> => {
+      const keys = jobs.map(({ source_id }) => source_id);
+      return (await at(() => rowsOf(client, statements.noted, { route, keys }))).map(({ key }) => key);
     },
 
-    /** Returns how many were put in. A job that the database refuses is named, and all jobs before it are in. */
-    async put(jobs: SourceJob[]): Promise<number> {
-      const was = position;
-      try {
-        return await transaction(client, () => takeBatch(jobs));
-      } catch (error) {
-        if (!isDataError(error)) throw error;
-        const [job] = jobs;
-        if (jobs.length === 1)
-          throw new StartError(
-            `Job ${job?.source_id} of queue ${job?.queue} cannot be put in: ${causeOf(error)}.`,
-          );
-        position = was;
-        const half = Math.ceil(jobs.length / 2);
-        return (await this.put(jobs.slice(0, half))) + (await this.put(jobs.slice(half)));
-      }
-    },
-
-    async end(names: string[], jobs: number): Promise<void> {
-      await wakeClaims(client, names);
-      await noteImport(client, route, jobs);
-    },
+    end: (names: string[]): Promise<void> => at(() => wakeClaims(client, names)),
   };
+}
+
+type Taking = ReturnType<typeof createTaking>;
+
+/** The queues that go into a database. */
+interface Own {
+  taking: Taking;
+  names: string[];
+  numbers: number[] | undefined;
+}
+
+/** Which queues go where. New ones go by the rule of sql/functions/place.sql. */
+async function divide(all: [Connected, ...Connected[]], takings: Taking[], names: string[]): Promise<Own[]> {
+  if (all.length === 1) return [{ taking: takings[0] as Taking, names, numbers: undefined }];
+  const places = await placeNew(all, names);
+  return takings.flatMap((taking) => {
+    const own = places.filter(({ database }) => database === taking.database);
+    const names = own.map(({ name }) => name);
+    return own.length === 0 ? [] : { taking, names, numbers: own.map(({ queue_id }) => queue_id) };
+  });
+}
+
+/** Puts a batch in, each job where its queue is. A queue may have moved since an import took jobs into another database. */
+async function putAll(
+  jobs: SourceJob[],
+  { takings, owns, queueOf }: { takings: Taking[]; owns: Own[]; queueOf(queue: string): string },
+): Promise<number> {
+  let put = 0;
+  for (const [own, theirs] of groupBy(jobs, ({ queue }) =>
+    owns.find(({ names }) => names.includes(queueOf(queue))),
+  )) {
+    const { taking } = own as Own;
+    const elsewhere = new Set<string>();
+    for (const other of takings)
+      if (other !== taking) for (const key of await other.noted(theirs)) elsewhere.add(key);
+    const left = theirs.filter(({ source_id }) => !elsewhere.has(source_id));
+    if (left.length > 0) put += await taking.put(left);
+  }
+  return put;
 }
 
 /** The names that queues get here. @throws StartError for one that no queue here can have */
@@ -163,24 +221,26 @@ export function namesOf({ counts }: SourceReader, queueOf: (queue: string) => st
  */
 export function importJobs(
   reader: SourceReader,
-  { url, queueOf, progress }: { url: string; queueOf(queue: string): string; progress: Progress },
+  { queueOf, progress, ...databases }: Databases & { queueOf(queue: string): string; progress: Progress },
 ): Promise<Taken> {
-  return withOwnClient(url, { application_name: 'dibs import' }, async (client) => {
+  return withClients(databases, 'dibs import', async (all) => {
     const moving = reader.counts.filter(({ becomes }) => becomes !== null);
-    const all = moving.reduce((sum, { jobs }) => sum + jobs, 0);
+    const jobs = moving.reduce((sum, { jobs }) => sum + jobs, 0);
     const names = namesOf(reader, queueOf);
-    if (all === 0) return { jobs: 0, before: 0 };
-    await setSession(client);
-    const taking = createTaking(client, reader, queueOf);
-    await taking.begin(names, all);
-    let seen = 0;
-    let put = 0;
+    if (jobs === 0) return { jobs: 0, before: 0 };
+    const [from = ''] = reader.name.split(' ');
+    const route = `dibs import ${reader.name}`;
+    const takings = all.map((one) => createTaking(one, { route, from, queueOf }));
+    const owns = await divide(all, takings, names);
+    for (const { taking, names, numbers } of owns) await taking.begin(names, numbers, jobs);
+    let [seen, put] = [0, 0];
     for await (const batch of reader.batches()) {
-      put += await taking.put(batch);
+      put += await putAll(batch, { takings, owns, queueOf });
       seen += batch.length;
-      progress(seen, all);
+      progress(seen, jobs);
     }
-    await taking.end(names, put);
+    for (const { taking, names } of owns) await taking.end(names);
+    await all[0].at((client) => noteImport(client, route, put));
     return { jobs: put, before: seen - put };
   }).catch((error) => {
     throw outageAsRefusal(error);

@@ -1,12 +1,18 @@
 import type pg from 'pg';
+import type { Connected } from '../databases/clients.ts';
 import { StartError } from '../errors.ts';
 import { rowsOf } from '../postgres/client.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import type { QueueLine } from './format.ts';
+import type { Placement } from './snapshot.ts';
 
 const statements = {
   taken: planned('transfer/taken'),
+  placed: planned('transfer/placed'),
   reserveIds: planned('transfer/reserve_ids'),
+  chooseIds: planned('transfer/choose_ids', row<{ from_id: number; to_id: number }>()),
+  queueIds: planned('transfer/queue_ids'),
+  place: planned('transfer/place', row<Placement>()),
   release: planned('transfer/release_queues'),
   notify: planned('replicas/notify'),
 };
@@ -14,13 +20,39 @@ const statements = {
 /** One statement wakes the claims of so many queues. */
 const MOST_TOGETHER = 500;
 
+type All = [Connected, ...Connected[]];
+
+/** Where queues of an export go: by their numbers there, the database and the number here. */
+export type Destinations = Map<number, { database: string; id: number }>;
+
+const namesOf = (queues: QueueLine[]) => queues.map(({ name }) => name);
+const idsOf = (queues: QueueLine[]) => queues.map(({ id }) => id);
+
+interface InTheWay {
+  name: string;
+  has_jobs: boolean;
+}
+
+/** The queues that are in the way in one of the databases, or whose places are. */
+async function findInTheWay(all: All, queues: QueueLine[], newIds: boolean): Promise<InTheWay[]> {
+  const asked = { ids: idsOf(queues), names: namesOf(queues) };
+  const found: InTheWay[] = [];
+  for (const { at } of all)
+    found.push(
+      ...((await at((client) =>
+        rowsOf(client, statements.taken, { ...asked, new_ids: newIds }),
+      )) as InTheWay[]),
+    );
+  if (newIds) return found;
+  const known = new Set(found.map(({ name }) => name));
+  for (const { name } of await all[0].at((client) => rowsOf(client, statements.placed, asked)))
+    if (name !== null && !known.has(name)) found.push({ name, has_jobs: false });
+  return found;
+}
+
 /** Refuses queues that are in the way, before anything is written. @throws StartError */
-export async function checkQueues(client: pg.Client, queues: QueueLine[], newIds: boolean): Promise<void> {
-  const taken = await rowsOf(client, statements.taken, {
-    ids: queues.map(({ id }) => id),
-    names: queues.map(({ name }) => name),
-    new_ids: newIds,
-  });
+export async function checkQueues(all: All, queues: QueueLine[], newIds: boolean): Promise<void> {
+  const taken = await findInTheWay(all, queues, newIds);
   if (taken.length === 0) return;
   const names = taken.slice(0, 5).map(({ name, has_jobs }) => `${name}${has_jobs ? ' (it has jobs)' : ''}`);
   const more = taken.length > 5 ? `, and ${taken.length - 5} more` : '';
@@ -31,21 +63,66 @@ export async function checkQueues(client: pg.Client, queues: QueueLine[], newIds
 }
 
 /** Keeps the ids of these queues from queues that are created later. */
-export async function reserveIds(client: pg.Client, queues: QueueLine[]): Promise<void> {
+export async function reserveIds([home]: All, queues: QueueLine[]): Promise<void> {
   const last = queues.reduce((last, { id }) => Math.max(last, id), 0);
-  if (last > 0) await rowsOf(client, statements.reserveIds, { last });
+  if (last > 0) await home.at((client) => rowsOf(client, statements.reserveIds, { last }));
+}
+
+/** Gives queues their places among several databases. Those that have one keep it. Without `numbers`, new ones get new ones. */
+export const placeNew = (
+  [home]: All,
+  names: string[],
+  numbers: number[] | null = null,
+): Promise<Placement[]> => home.at((client) => rowsOf(client, statements.place, { numbers, names }));
+
+async function placeQueues(all: All, queues: QueueLine[], newIds: boolean): Promise<Destinations> {
+  const placed = await placeNew(all, namesOf(queues), newIds ? null : idsOf(queues));
+  const placeOf = new Map(placed.map((place) => [place.name, place]));
+  return new Map(
+    queues.map(({ id, name }) => {
+      const { database, queue_id } = placeOf.get(name) as Placement;
+      return [id, { database, id: queue_id }];
+    }),
+  );
+}
+
+/** The destinations of queues that an earlier import has put into the only database. @throws StartError */
+async function learnIds({ name: database, at }: Connected, queues: QueueLine[]): Promise<Destinations> {
+  const found = await at((client) => rowsOf(client, statements.queueIds, { names: namesOf(queues) }));
+  const idOf = new Map(found.map(({ name, id }) => [name, id as number]));
+  return new Map(
+    queues.map(({ id, name }) => {
+      const here = idOf.get(name);
+      if (here === undefined)
+        throw new StartError(`The queue ${name} was deleted after this import had begun. It cannot go on.`);
+      return [id, { database, id: here }];
+    }),
+  );
+}
+
+/** Decides where the queues of an export go. `isRepeated`: an earlier import has put them in. */
+export async function destinationsOf(
+  all: All,
+  queues: QueueLine[],
+  { newIds, isRepeated }: { newIds: boolean; isRepeated: boolean },
+): Promise<Destinations> {
+  const [home, ...others] = all;
+  if (others.length > 0) return placeQueues(all, queues, newIds);
+  if (isRepeated) return learnIds(home, queues);
+  const inHome = (from: number, id: number) => [from, { database: home.name, id }] as const;
+  if (!newIds) return new Map(queues.map(({ id }) => inHome(id, id)));
+  const asked = { ids: idsOf(queues), names: namesOf(queues) };
+  const chosen = await home.at((client) => rowsOf(client, statements.chooseIds, asked));
+  return new Map(chosen.map(({ from_id, to_id }) => inHome(from_id, to_id)));
 }
 
 /** Ends the pause of the queues, but for those that were paused in the export. Claims look at them again. */
 export async function openQueues(client: pg.Client, queues: QueueLine[]): Promise<void> {
   await rowsOf(client, statements.release, {
-    names: queues.map(({ name }) => name),
+    names: namesOf(queues),
     paused: queues.map(({ paused }) => paused),
   });
-  await wakeClaims(
-    client,
-    queues.map(({ name }) => name),
-  );
+  await wakeClaims(client, namesOf(queues));
 }
 
 /** Has the claims of these queues look for jobs. */

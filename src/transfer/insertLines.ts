@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { rowsOf } from '../postgres/client.ts';
 import { planned } from '../postgres/statements.ts';
-import type { Kind } from './format.ts';
+import type { Kind, QueueLine } from './format.ts';
 
 const statements = {
   queues: planned('transfer/import_queues'),
-  queueIds: planned('transfer/queue_ids'),
+  newQueues: planned('queues/create_numbered'),
   jobs: planned('transfer/import_jobs'),
   windows: planned('transfer/import_windows'),
   schedules: planned('transfer/import_schedules'),
@@ -17,40 +17,52 @@ const statements = {
 export interface Numbered {
   number: number;
   text: string;
+  /** The number that its queue has in the export, where it belongs to one. */
+  queueId?: number;
 }
 
 /** The database into which lines go. */
 export interface Target {
-  newIds: boolean;
   /** What is added to the positions of the export. */
   before: number;
-  /** The ids of queues in the export, and here. */
+  /** The numbers of queues in the export, and here. */
   ids: Map<number, number>;
 }
 
+/** What an import puts in by statements. Jobs that were on their way arrive instead (importRelayed.ts). */
+export type Inserted = Exclude<Kind, 'relay'>;
+
 const mapped = ({ ids }: Target) => ({ from_ids: [...ids.keys()], to_ids: [...ids.values()] });
 
-/** Learns the ids that queues have in this database. */
-export async function learnIds(client: pg.Client, lines: Numbered[], { ids }: Target): Promise<void> {
-  const queues = lines.map(({ text }) => JSON.parse(text) as { id: number; name: string });
-  const found = await rowsOf(client, statements.queueIds, { names: queues.map(({ name }) => name) });
-  const idOf = new Map(found.map(({ name, id }) => [name, id]));
-  for (const { id, name } of queues) ids.set(id, idOf.get(name) as number);
+/** The lines go as they are. PostgreSQL reads them, and nothing is written anew on the way. */
+export const arrayOf = (numbered: Numbered[]): string => `[${numbered.map(({ text }) => text).join()}]`;
+
+/** Queues with their configuration, and those that nobody has created yet. */
+async function insertQueues(client: pg.Client, numbered: Numbered[], target: Target): Promise<void> {
+  const queues = numbered.map((line) => ({ line, queue: JSON.parse(line.text) as QueueLine }));
+  const whole = queues.filter(({ queue }) => queue.created_at !== undefined);
+  await rowsOf(client, statements.queues, {
+    lines: arrayOf(whole.map(({ line }) => line)),
+    ...mapped(target),
+  });
+  const made = queues.flatMap(({ queue }) => (queue.created_at === undefined ? queue : []));
+  await rowsOf(client, statements.newQueues, {
+    ids: made.map(({ id }) => target.ids.get(id) as number),
+    names: made.map(({ name }) => name),
+  });
 }
 
 /** Puts in lines of one kind, inside a transaction. Returns how many were put in: the others were there already. */
 export async function insertLines(
   client: pg.Client,
-  kind: Kind,
+  kind: Inserted,
   numbered: Numbered[],
   target: Target,
 ): Promise<number> {
-  // The lines go as they are. PostgreSQL reads them, and nothing is written anew on the way.
-  const lines = `[${numbered.map(({ text }) => text).join()}]`;
+  const lines = arrayOf(numbered);
   switch (kind) {
     case 'queue':
-      await rowsOf(client, statements.queues, { lines, new_ids: target.newIds });
-      await learnIds(client, numbered, target);
+      await insertQueues(client, numbered, target);
       return numbered.length;
     case 'job':
       await rowsOf(client, statements.jobs, { lines, before: target.before, ...mapped(target) });

@@ -1,5 +1,5 @@
 import type { JobState } from '../job.ts';
-import type { Looks, Narrowed, Signed } from './callers.ts';
+import type { Looks, Narrowed } from './callers.ts';
 
 /** The name of a database. */
 export const DATABASE_NAME = '^[a-z0-9_]{1,32}$';
@@ -22,15 +22,6 @@ export interface DatabaseStatus {
 export interface PartlyAway {
   /** The databases that are away: the answer is without what they have. */
   away?: string[];
-}
-
-/** Moves a queue to another database. */
-export interface RelocateRequest extends Signed {
-  queue: string;
-  /** The name of the database. */
-  to: string;
-  /** Counts only. */
-  dry_run?: boolean | undefined;
 }
 
 /** The PostgreSQLs behind this Dibs: one, unless there are several. Each throws `unavailable`. */

@@ -57,6 +57,7 @@ export interface AuditRow extends Origin {
   job_id: string | null;
   schedule: string | null;
   key_id: string | null;
+  database: string | null;
   count: number | null;
   outcome: string;
 }

@@ -24,11 +24,21 @@ export interface OperationRequest extends Signed {
   dry_run?: boolean;
 }
 
+/** Moves a queue to another database. */
+export interface RelocateRequest extends Signed {
+  queue: string;
+  /** The name of the database. */
+  to: string;
+  /** Counts only. */
+  dry_run?: boolean | undefined;
+}
+
 /** An operation, with its filter. Null filters nothing. */
 export interface Operation {
   id: string;
-  verb: OperationVerb;
+  verb: OperationVerb | 'relocate';
   queue: string;
+  /** The queue that a move goes to, or the database that a relocation goes to. */
   to: string | null;
   states: JobState[];
   group: string | null;
@@ -45,6 +55,8 @@ export interface Operation {
   done: number;
   skipped: number;
   error: string | null;
+  /** For how long calls for the queue of a relocation will wait, at most. Null until that is known, and for other verbs. */
+  hold_seconds: number | null;
   created_at: string;
   finished_at: string | null;
 }
@@ -74,6 +86,14 @@ export interface OperationVerbs {
    * @throws Refusal `invalid_request`, `queue_not_found`, `too_many_operations`
    */
   startOperation(request: OperationRequest): Promise<Operation>;
+
+  /**
+   * Moves a queue to another database, with its jobs, leases, keys and configuration. It is told as an operation. Calls for the
+   * queue wait meanwhile, and are refused after 4.5 s (`unavailable`, `not_done`).
+   * Guarantee: the queue is whole in one database, whichever replica or database dies.
+   * @throws Refusal `queue_not_found`, `queue_elsewhere` when it is there already, `queue_busy`, `database_closed`, `invalid_request`
+   */
+  relocateQueue(request: RelocateRequest): Promise<Operation>;
 
   getOperation(request: OperationName & Looks): Promise<Operation>;
 

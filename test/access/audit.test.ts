@@ -4,6 +4,7 @@ import { as, speakingAccess } from '../support/access.ts';
 import { onServer, openClient } from '../support/database.ts';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Method, type Service, startService } from '../support/service.ts';
+import { onQueue } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -39,7 +40,9 @@ async function queueWithJobs() {
   const [dead, leased] = await at.claim(queue, { limit: 2 });
   await at.settle('nack', dead, { retry: false, error: 'secret error' });
   await at.ok('PUT', `/schedules/${queue}`, spec(queue));
-  const [operation] = await sql(
+  const [operation] = await onQueue(
+    service.databaseUrl,
+    queue,
     `insert into dibs.operations (id, verb, queue_id, queue, states, dry_run, state, finished_at, done, last_position,
        open_transactions, next_transaction)
      select gen_random_uuid(), 'cancel', id, name, '{dead}', false, 'done', now(), 7, 0, '{}', 0
@@ -54,7 +57,7 @@ async function queueWithJobs() {
 }
 type Jobs = Awaited<ReturnType<typeof queueWithJobs>>;
 
-const NOTHING = { queue: null, job_id: null, schedule: null, key_id: null, count: null };
+const NOTHING = { queue: null, job_id: null, schedule: null, key_id: null, database: null, count: null };
 const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => object][] = [
   [
     'cancelJob',
@@ -113,10 +116,15 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
     (a) => [`/schedules/${a.queue}/trigger`],
     (a) => ({ schedule: a.queue, queue: a.queue, count: 1 }),
   ],
-  ['configureDatabase', 'PUT', () => ['/databases/home', { accepts_queues: true }], () => ({})],
+  [
+    'configureDatabase',
+    'PUT',
+    () => ['/databases/home', { accepts_queues: true }],
+    () => ({ database: 'home' }),
+  ],
 ];
-/** Verbs that other tests try: those about access keys. */
-const ELSEWHERE = ['createKey', 'rotateKey', 'revokeKey'];
+/** Verbs that other tests try: those about access keys, and one that is refused where there is one database. */
+const ELSEWHERE = ['createKey', 'rotateKey', 'revokeKey', 'relocateQueue'];
 
 describe('an act with the scope admin', () => {
   test.each(ACTS)(
@@ -165,7 +173,8 @@ describe('an act with the scope admin', () => {
     await root('DELETE', `/jobs/${UNKNOWN_ID}`);
     await root('DELETE', `/jobs/no-id`);
     await root('POST', '/schedules/nowhere/trigger');
-    expect(await theRows(4)).toMatchObject([
+    await root('POST', `/queues/${jobs.queue}/relocate`, { to: 'home' });
+    expect(await theRows(5)).toMatchObject([
       {
         verb: 'deleteQueue',
         queue: jobs.queue,
@@ -175,6 +184,7 @@ describe('an act with the scope admin', () => {
       { verb: 'cancelJob', job_id: UNKNOWN_ID, outcome: 'job_not_found', count: null },
       { verb: 'cancelJob', job_id: null, outcome: 'job_not_found' },
       { verb: 'triggerSchedule', schedule: 'nowhere', outcome: 'schedule_not_found' },
+      { verb: 'relocateQueue', queue: jobs.queue, database: 'home', outcome: 'queue_elsewhere' },
     ]);
   });
 

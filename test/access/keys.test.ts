@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const UNKNOWN = '01a1fd45-3ed9-708c-acfd-71cdf5000001';
-const call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown, key = keys.admin) =>
+const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown, key = keys.admin) =>
   service.call(method, path, body, bearer(key));
 const list = async () => (await call('GET', '/keys?limit=1000')).body.keys as { id: string; name: string }[];
 const look = (key: string) => call('GET', '/queues', undefined, key);
@@ -321,7 +321,7 @@ describe('old keys', () => {
     await add('alive', 'expires_at', "now() + interval '1 hour'");
     const left = async () => (await list()).map(({ name }) => name);
     /** A service where nothing is done deletes what nobody sees once a minute. */
-    const keepAwake = () => call('POST', '/jobs', { queue: 'awake' });
+    const keepAwake = () => call('PUT', '/schedules/awake', { cron: '0 0 1 1 *', job: { queue: 'awake' } });
     await until(
       async () => {
         await keepAwake();

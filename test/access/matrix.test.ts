@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import type pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declaredOperations } from '../../routes/app.ts';
@@ -8,10 +7,10 @@ import { needOf } from '../../src/access/needs.ts';
 import { SCOPES, type Scope } from '../../src/caller.ts';
 import type { VerbName } from '../../src/verbs.ts';
 import { as, speakingAccess } from '../support/access.ts';
-import { openClient } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Case, type Entry, type Fixture, OPERATIONS } from '../support/operations.ts';
 import { type Answer, type Method, type Service, startService } from '../support/service.ts';
+import { onAll, onQueue } from '../support/severalDatabases.ts';
 
 /*
  * Every operation of the OpenAPI document is called with every scope and with patterns that hold its queue, or nearly do.
@@ -53,19 +52,14 @@ const PATTERNS: { name: string; of(queue: string): string; holds: boolean }[] = 
 ];
 
 let service: Service;
-let client: pg.Client;
 let root: ReturnType<typeof as>;
 let at: ReturnType<typeof moves>;
 beforeAll(async () => {
   service = await startService({ access: speakingAccess() });
-  client = await openClient(service.databaseUrl);
   root = as(service, 'admin@*#root');
   at = moves({ ...service, call: root });
 });
-afterAll(async () => {
-  await client.end();
-  await service.stop();
-});
+afterAll(() => service.stop());
 
 let made = 0;
 async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
@@ -75,7 +69,9 @@ async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
   const [dead, leased] = await at.claim(queue, { limit: 2, lease_seconds: 43_200 });
   await at.settle('nack', dead, { retry: false });
   await at.ok('PUT', `/schedules/${schedule}`, { cron: '0 0 1 1 *', job: { queue } });
-  const { rows } = await client.query(
+  const [operation] = await onQueue(
+    service.databaseUrl,
+    queue,
     `insert into dibs.operations (id, verb, queue_id, queue, states, dry_run, state, finished_at, last_position,
        open_transactions, next_transaction)
      select gen_random_uuid(), 'cancel', id, name, '{dead}', false, 'done', now(), 0, '{}', 0
@@ -86,7 +82,7 @@ async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
   return {
     queue,
     schedule,
-    operation: rows[0].id,
+    operation: operation?.id,
     ready: jobs[2].id,
     dead: dead.id,
     leased: { id: leased.id, lease_token: leased.lease_token },
@@ -100,7 +96,8 @@ interface Snapshot {
 
 /** All that a request could change, but for the audit. */
 async function snapshot(): Promise<Snapshot> {
-  const { rows } = await client.query(
+  const rows = await onAll<Snapshot>(
+    service.databaseUrl,
     `select
        concat_ws(' ',
          (select md5(string_agg(concat_ws(' ', id, state, run_at, attempt, deliveries, lease_token, lease_expires_at,
@@ -112,7 +109,10 @@ async function snapshot(): Promise<Snapshot> {
        ) as state,
        array(select mark::text from dibs.repeatable_claims) as claims`,
   );
-  return rows[0];
+  return {
+    state: rows.map(({ state }) => state).join(),
+    claims: rows.flatMap(({ claims }) => claims),
+  };
 }
 
 /** Claims that are over may be pruned meanwhile. */
@@ -189,7 +189,7 @@ describe('every operation of the document', () => {
 describe.each(cases)('%s, %s', (id, _, entry, one) => {
   const needed = [scopeOf(id), one.also];
   // A snapshot reads all jobs and schedules.
-  afterAll(() => client.query('delete from dibs.jobs; delete from dibs.schedules'));
+  afterAll(() => onAll(service.databaseUrl, 'delete from dibs.jobs; delete from dibs.schedules'));
 
   test.each(GRANTED.map((granted) => [textOf(granted), granted] as const))(
     'with the scopes %s',

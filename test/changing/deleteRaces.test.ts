@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { Statement } from '../../src/postgres/statements.ts';
-import { onServer } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
 import { type Method, type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let here: Service;
 let there: Service;
@@ -20,7 +20,6 @@ afterAll(async () => {
 
 /** Calls `meanwhile` once, right before or right after the first statement with this text. */
 function around(text: string, when: 'before' | 'after', meanwhile: () => Promise<unknown>): () => boolean {
-  const { query, pipeline } = here.db;
   let met = false;
   async function run<T>(statements: Statement[], work: () => Promise<T>): Promise<T> {
     if (met || !statements.some((statement) => statement.text.includes(text))) return work();
@@ -30,15 +29,18 @@ function around(text: string, when: 'before' | 'after', meanwhile: () => Promise
     if (when === 'after') await meanwhile();
     return result;
   }
-  vi.spyOn(here.db, 'query').mockImplementation((statement, parameters, turn) =>
-    run([statement], () => query(statement, parameters, turn)),
-  );
-  vi.spyOn(here.db, 'pipeline').mockImplementation((calls, sent, turn) =>
-    run(
-      calls.map(({ statement }) => statement),
-      () => pipeline(calls, sent, turn),
-    ),
-  );
+  for (const db of here.pools) {
+    const { query, pipeline } = db;
+    vi.spyOn(db, 'query').mockImplementation((statement, parameters, turn) =>
+      run([statement], () => query(statement, parameters, turn)),
+    );
+    vi.spyOn(db, 'pipeline').mockImplementation((calls, sent, turn) =>
+      run(
+        calls.map(({ statement }) => statement),
+        () => pipeline(calls, sent, turn),
+      ),
+    );
+  }
   return () => met;
 }
 
@@ -60,6 +62,6 @@ test.each([
     else expect(answer.body.paused).toBe(true);
     expect(await at.ok('GET', `/queues/${queue}`)).toMatchObject({ created_at: answer.body.created_at });
     const orphans = 'select from dibs.claim_limits where queue_id not in (select id from dibs.queues)';
-    expect(await onServer(here.databaseUrl, orphans)).toEqual([]);
+    expect(await onAll(here.databaseUrl, orphans)).toEqual([]);
   },
 );

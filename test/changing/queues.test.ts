@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { adHoc } from '../support/adHoc.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onQueue, PLACED } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -37,6 +37,7 @@ describe('a queue exists', () => {
       counts: { ...NONE, ready: 1 },
       oldest_ready_age_seconds: expect.any(Number),
       created_at: expect.any(String),
+      ...PLACED,
     });
   });
 
@@ -120,14 +121,15 @@ describe('GET /queues', () => {
     await there.settle('nack', dead, { retry: false });
     // More jobs than the first count of a queue reads, and more dead ones than ready ones.
     await there.configure('d.large', {});
-    await other.db.query(
-      adHoc(`
-        insert into dibs.jobs (queue_id, id, state, run_at, finished_at, priority, max_attempts, payload_bytes, headers, payload)
+    await onQueue(
+      other.databaseUrl,
+      'd.large',
+      `insert into dibs.jobs (queue_id, id, state, run_at, finished_at, priority, max_attempts, payload_bytes, headers, payload)
         select queue.id, gen_random_uuid(), kind.state::dibs.job_state, now() - interval '1 h',
           case kind.state when 'dead' then now() end, n % 3, 5, 1, '{}', '1'
         from generate_series(1, 5000) as n
         cross join lateral (select case when n % 5 > 2 then 'ready' else 'dead' end as state) as kind
-        join dibs.queues queue on queue.name = 'd.large'`),
+        join dibs.queues queue on queue.name = 'd.large'`,
     );
     const { queues } = (await other.call('GET', '/queues')).body;
     expect(queues.map((q: { name: string }) => q.name)).toEqual([
@@ -188,8 +190,10 @@ describe('GET /queues/{queue}', () => {
       { queue, delay_seconds: 1000 },
     ]);
     const backdate = (seconds: number, priority: number) =>
-      service.db.query(
-        adHoc(`update dibs.jobs set run_at = now() - interval '${seconds} s' where priority = ${priority}`),
+      onQueue(
+        service.databaseUrl,
+        queue,
+        `update dibs.jobs set run_at = now() - interval '${seconds} s' where priority = ${priority}`,
       );
     await backdate(100, -5);
     const age = async () => (await look()).body.oldest_ready_age_seconds;

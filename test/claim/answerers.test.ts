@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { LeasedJob } from '../../src/verbs/claims.ts';
-import { onServer } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
 import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 const ROUNDS = 100;
@@ -27,7 +27,7 @@ const oneOf = <T>(values: T[]) => values[Math.floor(Math.random() * values.lengt
 const tokensOf = (jobs: LeasedJob[]) => jobs.map((job) => job.lease_token).sort();
 
 const leasedIn = async (queues: string[]): Promise<string[]> => {
-  const rows = await onServer<{ lease_token: string }>(
+  const rows = await onAll<{ lease_token: string }>(
     (services[0] as Service).databaseUrl,
     `select lease_token from dibs.jobs
      where queue_id in (select id from dibs.queues where name = any ($1)) and state = 'leased'`,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { markOf } from '../../src/claim/claimRows.ts';
-import { onServer } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { recordingEngine } from '../support/recordingEngine.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const sql = (text: string, values: unknown[] = []) => onServer(service.databaseUrl, text, values);
+const sql = (text: string, values: unknown[] = []) => onAll(service.databaseUrl, text, values);
 const rowsOf = (claim_id: string, queue: string) =>
   sql('select * from dibs.repeatable_claims where mark = $1', [markOf(claim_id, [queue])]);
 /** A scan looks only once in half a minute for what was over long ago. */
@@ -51,7 +51,8 @@ test('a claim writes one row, and a claim without a claim_id writes none', async
 
 test('a claim of several queues writes its row at its first look, and touches it again only when it leases', async () => {
   const { engine, roundTrips, stop } = await recordingEngine(service.databaseUrl);
-  const queues = [at.newQueue(), at.newQueue(), at.newQueue(), at.newQueue()];
+  const queue = at.newQueue();
+  const queues = [queue, at.queueBeside(queue), at.queueBeside(queue), at.queueBeside(queue)];
   for (const queue of queues.slice(0, 3)) await at.configure(queue, {});
   const writes = () => roundTrips.flat().filter((name) => name === 'claim/own').length;
   expect(await engine.claim({ queues, claim_id: 'finds none' })).toEqual([]);

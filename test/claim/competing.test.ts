@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Claimed } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase } from '../support/database.ts';
 import { type Lease, type Outcome, recordHistory, type SettleVerb } from '../support/history.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { enough } from '../support/until.ts';
 
 const WORKERS = 16;
@@ -103,7 +104,7 @@ async function worker(): Promise<void> {
 /** Acks jobs until only dead jobs remain. */
 async function drain(): Promise<void> {
   const waits = `select from dibs.jobs where state <> 'dead' limit 1`;
-  while ((await onServer(database.url, waits)).length > 0) {
+  while ((await onAll(database.url, waits)).length > 0) {
     const answer = await call('/jobs/claim', {
       queues: QUEUES,
       limit: 100,
@@ -141,7 +142,7 @@ test('16 workers that compete, hang up, come too late and lose a replica never h
   await everybody;
   await drain();
 
-  const rows = await onServer<{ id: string }>(database.url, 'select id from dibs.jobs');
+  const rows = await onAll<{ id: string }>(database.url, 'select id from dibs.jobs');
   expect(history.violations(new Set(rows.map((row) => row.id)))).toEqual([]);
 
   expect(isFight()).toBe(true);

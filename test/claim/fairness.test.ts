@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -147,7 +148,7 @@ describe('with many consumers', () => {
 
   test('no claim is answered empty while a job is free, whatever other claims have locked', async () => {
     const jobs = await enqueue('AAABC');
-    const held = await openClient(service.databaseUrl);
+    const held = await openClient(await databaseOf(service.databaseUrl, queue));
     await held.query('begin');
     const ids = jobs.filter((job) => job.fairness_key !== 'C').map((job) => job.id);
     await held.query('select from dibs.jobs where id = any ($1::uuid[]) for update', [ids]);
@@ -160,7 +161,7 @@ describe('with many consumers', () => {
 
   test('nor is one of several claims that share a statement', async () => {
     const jobs = await enqueue('AAAAAAB');
-    const held = await openClient(service.databaseUrl);
+    const held = await openClient(await databaseOf(service.databaseUrl, queue));
     await held.query('begin');
     await held.query('select from dibs.jobs where id = $1 for update', [jobs.at(-1).id]);
     // Together they count on A's jobs and on B's job, which is locked.

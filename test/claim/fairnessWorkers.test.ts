@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Claimed } from '../support/client.ts';
-import { onServer } from '../support/database.ts';
 import { type Lease, recordHistory, type SettleVerb } from '../support/history.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 const WORKERS = 9;
 const MOST = 3;
@@ -79,7 +79,7 @@ async function settle(lease: Lease, verb: SettleVerb): Promise<void> {
 }
 
 const isOver = async () =>
-  (await onServer(
+  (await onAll(
     services[0]?.databaseUrl as string,
     `select from dibs.jobs where queue_id = (select id from dibs.queues where name = 'mixed') limit 1`,
   ).then((rows) => rows.length)) === 0;

@@ -3,6 +3,7 @@ import type { Call } from '../../src/postgres/pipeline.ts';
 import { openClient } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -13,11 +14,13 @@ const trips: (string | undefined)[][] = [];
 beforeAll(async () => {
   service = await startService();
   at = moves(service);
-  const { pipeline } = service.db;
-  service.db.pipeline = (calls: Call[], sent, turn) => {
-    trips.push(calls.map(({ statement }) => statement.name));
-    return pipeline(calls, sent, turn);
-  };
+  for (const db of service.pools) {
+    const { pipeline } = db;
+    db.pipeline = (calls: Call[], sent, turn) => {
+      trips.push(calls.map(({ statement }) => statement.name));
+      return pipeline(calls, sent, turn);
+    };
+  }
 });
 beforeEach(async () => {
   queue = at.newQueue();
@@ -77,7 +80,7 @@ test('of claims that wait, the first go along, as many as there are jobs', async
 });
 
 test('a key that another transaction holds keeps a claim that waits from other jobs for a moment, and later ones do not', async () => {
-  const holder = await openClient(service.databaseUrl);
+  const holder = await openClient(await databaseOf(service.databaseUrl, queue));
   try {
     await holder.query('begin');
     await holder.query(

@@ -6,6 +6,7 @@ import { type Claimed, type Client, client } from '../support/client.ts';
 import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { claimAndHangUp, claimText } from '../support/rawClaim.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { databaseOf, onQueue } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -108,23 +109,25 @@ test.each([
   async (...[name, more, table]) => {
     const queue = `late-${name.length}`;
     const id = await service.enqueue(queue);
+    const url = await databaseOf(database.url, queue);
     const counted = (condition: string) =>
-      onServer<{ n: number }>(
+      onQueue<{ n: number }>(
         database.url,
+        queue,
         `select count(*)::integer as n from dibs.jobs j join dibs.queues q on q.id = j.queue_id
        where q.name = $1 and ${condition}`,
         [queue],
       ).then(([row]) => row?.n ?? 0);
     const isWaiting = async () => {
       const rows = await onServer(
-        database.url,
+        url,
         `select from pg_locks where relation = 'dibs.${table}'::regclass and not granted`,
       );
       return rows.length > 0;
     };
     let deliveries = 0;
     for (let isLeased = false; !isLeased; ) {
-      const locker = await openClient(database.url);
+      const locker = await openClient(url);
       await locker.query(`begin; lock table dibs.${table} in share row exclusive mode`);
       const { hostname, port } = new URL(replica.url);
       const socket = connect(Number(port), hostname);
@@ -137,7 +140,7 @@ test.each([
       await locker.end();
       await until(async () => !(await isWaiting()), { what: 'the end of the wait' });
       // A wait may have ended just before. Then its claim has leased nothing yet.
-      await until(async () => (await inStatement(database.url)) === 0, { what: 'the leases' });
+      await until(async () => (await inStatement(url)) === 0, { what: 'the leases' });
       isLeased = (await counted("j.state = 'leased'")) === 1;
       socket.destroy();
       await once(socket, 'close');

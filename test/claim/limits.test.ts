@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { mostAtOnce, mostInWindow } from '../support/limits.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { AT_HOME, onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -18,7 +18,7 @@ beforeEach(() => {
 afterAll(() => service.stop());
 
 const sql = <Row extends object>(text: string, ...values: unknown[]) =>
-  onServer<Row>(service.databaseUrl, text, values);
+  onAll<Row>(service.databaseUrl, text, values);
 
 const many = (count: number, more: object = {}) => Array.from({ length: count }, () => ({ queue, ...more }));
 
@@ -163,7 +163,8 @@ describe('max_leased', () => {
   test('a queue at its limit holds up no other queue of the same claim', async () => {
     const other = at.newQueue();
     await at.configure(queue, { max_leased: 1 });
-    await at.enqueueAll([...many(2), { queue: other }]);
+    await at.enqueueAll(many(2));
+    await at.enqueue({ queue: other });
     expect((await at.claim([queue, other], { limit: 3 })).map((job) => job.queue)).toEqual([queue, other]);
   });
 
@@ -290,7 +291,7 @@ describe('max_ready', () => {
     expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
     // A delayed job is refused, too.
     await full(many(1, { delay_seconds: 100 }));
-    const other = at.newQueue();
+    const other = at.queueBeside(queue);
     await full([{ queue: other }, ...many(1)]);
     expect((await at.ok('GET', `/queues/${queue}`)).counts).toMatchObject({ ready: 3, scheduled: 0 });
     expectProblem(await service.call('GET', `/queues/${other}`), 404, 'queue_not_found');
@@ -348,7 +349,7 @@ describe('max_ready', () => {
   });
 
   test('an ack whose follow-ups exceed the capacity is refused as a whole', async () => {
-    const next = at.newQueue();
+    const next = at.queueBeside(queue);
     await at.configure(next, { max_ready: 1 });
     await at.enqueueAll([{ queue }, { queue: next }]);
     const job = await at.claimOne(queue);
@@ -367,7 +368,7 @@ describe('max_ready', () => {
   });
 
   test('a tick of a schedule waits for capacity, and a trigger is refused', async () => {
-    await at.configure(queue, { max_ready: 1 });
+    await at.configure(queue, { max_ready: 1, ...AT_HOME });
     await at.enqueue({ queue, payload: 'first' });
     const name = at.newQueue('schedule');
     await at.ok('PUT', `/schedules/${name}`, { cron: '* * * * * *', job: { queue, payload: 'tick' } });

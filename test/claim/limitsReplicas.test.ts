@@ -5,6 +5,7 @@ import { createDatabase, openClient } from '../support/database.ts';
 import { type Lease, type Outcome, recordHistory } from '../support/history.ts';
 import { mostAtOnce, mostInWindow } from '../support/limits.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 import { enough } from '../support/until.ts';
 
 const WORKERS = 18;
@@ -67,7 +68,7 @@ async function work(queue: string, history: ReturnType<typeof recordHistory>, st
 
 /** Looks again and again how many jobs of a queue are leased, and returns the largest number. */
 async function watch(queue: string, stopping: () => boolean): Promise<number> {
-  const observer = await openClient(database.url);
+  const observer = await openClient(await databaseOf(database.url, queue));
   let most = 0;
   while (!stopping()) {
     const { rows } = await observer.query(

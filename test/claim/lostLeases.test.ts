@@ -71,14 +71,16 @@ test('jobs of a consumer that hung up, which could not be given back at once, ar
   const { id } = (await service.call('POST', '/jobs', { queue: 'ending' })).body;
   const { jobs, hangUp } = claimToHangUp(ending.engine, { queues: ['ending'] });
   expect((await jobs).map((job) => job.id)).toEqual([id]);
-  const { query } = ending.db;
   let failed = false;
-  ending.db.query = async (statement, parameters) => {
-    if (failed || statement.name !== 'settle/release')
-      return query.call(ending.db, statement, parameters) as never;
-    failed = true;
-    throw unavailable();
-  };
+  for (const db of ending.pools) {
+    const { query } = db;
+    db.query = async (statement, parameters) => {
+      if (failed || statement.name !== 'settle/release')
+        return query.call(db, statement, parameters) as never;
+      failed = true;
+      throw unavailable();
+    };
+  }
   hangUp();
   await until(() => failed);
   await ending.stop();

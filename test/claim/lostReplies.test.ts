@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Claimed } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase } from '../support/database.ts';
 import { recordHistory } from '../support/history.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { enough, until } from '../support/until.ts';
 
 const CHAOS_MS = 8000;
@@ -124,8 +125,7 @@ test('however replies get lost, a repeat of a claim gets all of its leases, and 
   stopping = true;
   await everybody;
 
-  const leased = () =>
-    onServer<{ id: string }>(database.url, `select id from dibs.jobs where state = 'leased'`);
+  const leased = () => onAll<{ id: string }>(database.url, `select id from dibs.jobs where state = 'leased'`);
   // The leases of consumers that hung up are given back by now or in a moment.
   await until(async () => (await leased()).length === 0, {
     withinMs: 30_000,
@@ -133,7 +133,7 @@ test('however replies get lost, a repeat of a claim gets all of its leases, and 
   }).catch(async () => expect(await leased(), 'lost leases').toEqual([]));
   expect(missing).toEqual([]);
   expect(history.leases().filter((lease) => lease.settled?.outcome === 'refused')).toEqual([]);
-  const rows = await onServer<{ id: string }>(database.url, 'select id from dibs.jobs');
+  const rows = await onAll<{ id: string }>(database.url, 'select id from dibs.jobs');
   expect(history.violations(new Set(rows.map((row) => row.id)))).toEqual([]);
   expect(isStorm(), JSON.stringify(fates)).toBe(true);
 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onServer } from '../support/database.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onQueue } from '../support/severalDatabases.ts';
 
 const QUEUES = 2400;
 
@@ -45,7 +46,7 @@ test('while claims wait for 2,400 queues, enqueues into another queue do not wai
   // docs/reliability.md has what was measured. dispatcher.test.ts holds that few look at once.
   expect(took[Math.floor(took.length * 0.9)]).toBeLessThan(1000);
   // A lost notification still costs a second or two.
-  await onServer(service.databaseUrl, `select dibs.enqueue('waited-2000', '1')`);
+  await onQueue(service.databaseUrl, 'waited-2000', `select dibs.enqueue('waited-2000', '1')`);
   await claims[1999];
   service.engine.stopWaiting();
   await Promise.all(claims);

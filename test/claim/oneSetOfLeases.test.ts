@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Claimed } from '../support/client.ts';
-import { createDatabase, onServer, openClient } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { served } from '../support/served.ts';
+import { databaseOf, onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 /** Far longer than a round takes: leases that nobody answers for are still there in the end. */
@@ -49,7 +50,7 @@ async function claim(replica: Replica, body: object, hangUpAfterMs?: number): Pr
 const tokensOf = (jobs: Claimed[]) => jobs.map((job) => job.lease_token);
 
 const leased = async (queues: string[]): Promise<string[]> => {
-  const rows = await onServer<{ lease_token: string }>(
+  const rows = await onAll<{ lease_token: string }>(
     database.url,
     `select j.lease_token from dibs.jobs j join dibs.queues q on q.id = j.queue_id
      where q.name = any ($1) and j.state = 'leased'`,
@@ -85,7 +86,9 @@ describe.each([1, 2, 3])('repeats that come at once on %i replicas', (count) => 
   }, 120_000);
 
   test('and whose clients have all hung up leave no job leased', async () => {
-    const locker = await openClient(database.url);
+    const queue = `h.${++names}`;
+    await enqueue(queue, 1);
+    const locker = await openClient(await databaseOf(database.url, queue));
     try {
       for (let round = 0; round < HANGUP_ROUNDS; round++) {
         const queues = [`h.${++names}`];

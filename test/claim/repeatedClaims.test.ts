@@ -3,12 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { markOf } from '../../src/claim/claimRows.ts';
 import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
-import { openDatabase } from '../../src/postgres/pool.ts';
-import { onServer, openClient } from '../support/database.ts';
+import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { openClient } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { recordingEngine } from '../support/recordingEngine.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf, onAll, openOthers, othersOf } from '../support/severalDatabases.ts';
 
 /** After this time the other replicas know of a waiting claim. */
 const KNOWN_MS = 300;
@@ -224,7 +225,6 @@ async function slowEngine() {
   let held: Promise<void> | undefined;
   let losing = false;
   const ran: string[] = [];
-  const db = openDatabase(service.databaseUrl, 5);
   const slowly = async <T>(names: (string | undefined)[], work: () => Promise<T>): Promise<T> => {
     const result = await work();
     ran.push(...names.filter((name) => name !== undefined));
@@ -233,20 +233,19 @@ async function slowEngine() {
     if (losing) throw unavailable();
     return result;
   };
-  const engine = await startEngine({
-    listenUrl: service.databaseUrl,
-    log: () => undefined,
-    db: {
-      ...db,
-      query: (statement, parameters, turn) =>
-        slowly([statement.name], () => db.query(statement, parameters, turn)),
-      pipeline: (calls, sent, turn) =>
-        slowly(
-          calls.map((call) => call.statement.name),
-          () => db.pipeline(calls, sent, turn),
-        ),
-    },
+  const slow = (db: Database): Database => ({
+    ...db,
+    query: (statement, parameters, turn) =>
+      slowly([statement.name], () => db.query(statement, parameters, turn)),
+    pipeline: (calls, sent, turn) =>
+      slowly(
+        calls.map((call) => call.statement.name),
+        () => db.pipeline(calls, sent, turn),
+      ),
   });
+  const db = slow(openDatabase(service.databaseUrl, 5));
+  const { others, close } = await openOthers(db, await othersOf(service.databaseUrl), slow);
+  const engine = await startEngine({ listenUrl: service.databaseUrl, log: () => undefined, db, others });
   return {
     engine,
     ran,
@@ -262,6 +261,7 @@ async function slowEngine() {
     async stop() {
       await engine.stop();
       await db.close();
+      await close();
     },
   };
 }
@@ -470,7 +470,7 @@ test('a claim whose row is locked holds up no enqueue and no ack of its queue', 
   await at.enqueueAll(Array(20).fill({ queue }));
   const leased = await at.claim(queue, { limit: 20 });
   const wish = newClaim();
-  const client = await openClient(service.databaseUrl);
+  const client = await openClient(await databaseOf(service.databaseUrl, queue));
   try {
     await client.query('begin');
     const lock =
@@ -512,7 +512,7 @@ test('the leases of claims without a claim_id have none', async () => {
   await at.settle('release', await at.claimOne(queue, wish));
   const { id } = await at.claimOne(queue);
   await eventually(async () => {
-    const [row] = await onServer(
+    const [row] = await onAll(
       service.databaseUrl,
       'select claim_id, claim_holder from dibs.jobs where id = $1',
       [id],

@@ -68,6 +68,10 @@ beforeAll(async () => {
     join(folder, 'config.json'),
     JSON.stringify({ current: HOSTILE, contexts: { [HOSTILE]: { url: HOSTILE }, good: { url: HOSTILE } } }),
   );
+  writeFileSync(
+    QUEUES_FILE,
+    'queues: { q: {} }\nschedules: { s: { cron: "* * * * *", job: { queue: q } } }\nkeys: { k: { scopes: [read] } }\n',
+  );
   server = createServer((request, response) => {
     request.resume();
     const { pathname, searchParams } = new URL(request.url as string, 'http://localhost');
@@ -89,7 +93,10 @@ beforeAll(async () => {
 afterAll(() => {
   server.close();
   rmSync(folder, { recursive: true });
+  rmSync(QUEUES_FILE);
 });
+
+const QUEUES_FILE = join(tmpdir(), `dibs-hostile-${process.pid}.yaml`);
 
 /** How to call each command. One that is missing here fails the test. */
 const CALLS: Record<string, string[][]> = {
@@ -127,6 +134,13 @@ const CALLS: Record<string, string[][]> = {
   resume: [['q']],
   purge: [['q', '--state', 'dead', '--yes']],
   redrive: [['q']],
+  relocate: [
+    ['q', 'b', '--dry-run'],
+    ['q', 'b', '--yes'],
+  ],
+  diff: [[QUEUES_FILE, '--prune']],
+  apply: [[QUEUES_FILE, '--prune', '--yes']],
+  dump: [[]],
   'databases list': [[]],
   'databases open': [['home']],
   'databases close': [['home']],

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
 import { JOB_STATES } from '../../src/job.ts';
-import { onServer } from '../support/database.ts';
 import { scrape } from '../support/metrics.ts';
 import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -13,11 +13,11 @@ const QUEUES = 300;
 
 /** Puts jobs into many queues behind the back of the replica. */
 async function fill(queues: number, jobs: number): Promise<void> {
-  await onServer(
+  await onAll(
     service.databaseUrl,
     `insert into dibs.queues (name) select 'q' || n from generate_series(1, ${queues}) n`,
   );
-  await onServer(
+  await onAll(
     service.databaseUrl,
     `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)
      select q.id, (left(gen_random_uuid()::text, 30) || lpad(to_hex(q.id), 6, '0'))::uuid, 'ready', now(), 0, 5, 4, '{}', 'null' from dibs.queues q, generate_series(1, ${jobs})`,

@@ -74,7 +74,13 @@ test('a database that is away stops its own queues only, and comes back by itsel
     const [{ id, lease_token }] = body.jobs;
     expect((await service.call('POST', `/jobs/${id}/ack`, { lease_token })).status).toBe(200);
   }
-  expect((await service.call('GET', '/readyz')).status).toBe(200);
+  expect(await service.call('GET', '/readyz')).toMatchObject({
+    status: 200,
+    body: {
+      status: 'ok',
+      not_ready: [{ name: 'b', reason: expect.stringMatching(/^The database .*answer/) }],
+    },
+  });
   const { body } = await service.call('GET', '/queues');
   expect(body.away).toEqual(['b']);
   expect(body.queues.map(({ name }: { name: string }) => name)).toEqual(['in-a', 'in-home']);
@@ -86,6 +92,16 @@ test('a database that is away stops its own queues only, and comes back by itsel
   ]);
   await b.comeBack();
   await isBack('b');
+  expect((await service.call('GET', '/readyz')).body).toEqual({ status: 'ok' });
+});
+
+test('a claim that does not wait is served again by a database that has returned, though nobody else calls it', async () => {
+  const { body: job } = await enqueue('in-b');
+  await b.leave();
+  await until(async () => (await service.call('GET', '/queues')).body.away !== undefined);
+  expect((await claim(['in-a', 'in-b'])).body.jobs).toEqual([]);
+  await b.comeBack();
+  await until(async () => (await claim(['in-a', 'in-b'])).body.jobs[0]?.id === job.id);
 });
 
 test('a claim that waits for queues of a database that goes away is served from the others', async () => {
@@ -114,7 +130,7 @@ test('with home away, queues of others go on, and what needs home is refused', a
     enqueue('in-home'),
   ])
     expect(await refused).toMatchObject({ status: 503, body: { code: 'unavailable' } });
-  expect((await service.call('GET', '/readyz')).status).toBe(200);
+  expect((await service.call('GET', '/readyz')).body.not_ready).toMatchObject([{ name: 'home' }]);
   await home.comeBack();
   await isBack('home');
 });

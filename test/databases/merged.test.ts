@@ -564,6 +564,7 @@ test('what is about one queue is asked where that queue is', async () => {
       return run(parts[1] as never);
     },
     {} as never,
+    {} as never,
   );
   await listJobs({ queue: 'q', order: 'newest', limit: 1, max_bytes: 1, payload: false });
   await listWorkers({ queue: 'q' });

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
 import { createDatabase, createOtherDatabase, onServer } from '../support/database.ts';
+import { expectProblem } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -179,4 +181,17 @@ test('a claim waits for a queue that does not exist yet, wherever it is created'
     const { body: job } = await enqueue(one, queue);
     expect((await claim).body.jobs).toMatchObject([{ id: job.id }]);
   }
+});
+
+test('when all numbers of queues are given, a new queue is 409 too_many_queues, by every way', async () => {
+  await onServer(databases.home?.url as string, `select setval('dibs.queue_ids', ${MOST_QUEUE_NUMBERS})`);
+  const asked: [string, string, object?][] = [
+    ['POST', '/jobs', { queue: 'without' }],
+    ['POST', '/jobs/batch', { jobs: [{ queue: 'spread0' }, { queue: 'without' }] }],
+    ['PUT', '/queues/without', {}],
+    ['POST', '/queues/without/pause'],
+  ];
+  for (const [method, path, body] of asked)
+    expectProblem(await one.call(method as 'POST', path, body), 409, 'too_many_queues');
+  expect((await enqueue(one, 'spread0')).status).toBe(201);
 });

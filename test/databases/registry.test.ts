@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { joined } from '../../src/databases/joined.ts';
 import { readRegistry } from '../../src/databases/registry.ts';
 import { StartError } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
@@ -82,6 +83,21 @@ test('a database of another Dibs is refused, used alone or beside others', async
   await onServer(alone, `select dibs.enqueue('mail')`);
   await expect(start(second, { b: alone })).rejects.toThrow('it has queues or access keys');
   await expect(readingRegistry(a, [])).rejects.toThrow('DATABASE_URL leads to the database "a" of a Dibs');
+});
+
+test('a PostgreSQL below version 14 is refused, and named', async () => {
+  const [home, a] = (await databases(2)) as [string, string];
+  // The server is what it is. A function before the catalog says otherwise.
+  await onServer(
+    a,
+    `create schema fake;
+     create function fake.current_setting(name text) returns text language sql
+     as $$ select case name when 'server_version_num' then '130009' else pg_catalog.current_setting(name) end $$;
+     do $do$ begin execute format('alter database %I set search_path = fake, pg_catalog', current_database()); end $do$`,
+  );
+  await expect(joined(home, [{ name: 'a', url: a }])).rejects.toThrow(
+    new StartError('The database "a": Dibs needs PostgreSQL 14 or newer.'),
+  );
 });
 
 test('replicas that start at once with a new database register it once', async () => {

@@ -15,7 +15,8 @@ const { parse, parseAllDocuments } = createRequire(import.meta.url)('yaml') as {
 };
 
 const files = readdirSync(`${ROOT}deploy`, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.yaml'))
+  // Templates of Helm are no YAML yet: helm.test.ts looks at what they become.
+  .filter((file) => file.endsWith('.yaml') && !file.startsWith('helm/templates/'))
   .map((file) => `deploy/${file}`);
 const documentsOf = (file: string): Yaml[] => parseAllDocuments(textOf(file)).map((one) => one.toJS());
 const kinds = new Map<string, Yaml>(

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LOCAL } from '../../commands/local.ts';
 import { cliAt } from '../support/cli.ts';
-import { onServer } from '../support/database.ts';
+import { createOtherDatabase, onServer } from '../support/database.ts';
 import { hasPromtool } from '../support/promtool.ts';
 import { type Service, startService } from '../support/service.ts';
 import { ROOT, textOf } from '../support/sources.ts';
@@ -95,6 +95,7 @@ describe('the commands of the page', () => {
   const isLocal = (line: string) => ['doctor', 'migrate', 'serve'].includes(line.split(' ')[1] as string);
   const spans = ofAlerts.flatMap(spansOf);
   let service: Service;
+  let other: Awaited<ReturnType<typeof createOtherDatabase>>;
   let url: string;
   let dibs: ReturnType<typeof cliAt>;
   let id: string;
@@ -109,7 +110,9 @@ describe('the commands of the page', () => {
     );
 
   beforeAll(async () => {
-    service = await startService();
+    // Some metrics are told only where there are several databases.
+    other = await createOtherDatabase();
+    service = await startService({ others: { other: other.url } });
     url = await service.listen();
     dibs = cliAt(url, { VISUAL: 'true' });
     for (const queue of ['ill', 'mail']) await service.call('PUT', `/queues/${queue}`, {});
@@ -120,7 +123,10 @@ describe('the commands of the page', () => {
     await service.call('POST', `/jobs/${id}/nack`, { lease_token, error: 'SMTP 421', retry: false });
     await service.call('GET', '/nothing');
   });
-  afterAll(() => service.stop());
+  afterAll(async () => {
+    await service.stop();
+    await other.drop();
+  });
 
   test('are lines of dibs, get, psql or the log', () => {
     expect(lines.filter((line) => !/^(dibs|get|psql|logs) /.test(line))).toEqual([]);

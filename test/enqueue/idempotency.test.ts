@@ -1,12 +1,13 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepared } from '../../src/postgres/statements.ts';
-import { createDatabase, onServer, openClient } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { nodes, outline, prepare } from '../support/plans.ts';
 import { head, rawClient } from '../support/rawClient.ts';
 import { served } from '../support/served.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
+import { AT_HOME, databaseOf, onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let here: Service;
@@ -41,7 +42,7 @@ const answerOf = ({ status, headers, text }: Answer) => ({
 const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'];
 
 const sql = <Row extends object>(text: string, values: unknown[] = []) =>
-  onServer<Row & Record<string, unknown>>(here.databaseUrl, text, values);
+  onAll<Row & Record<string, unknown>>(here.databaseUrl, text, values);
 
 /** Makes the record of a key this much older. */
 const age = (key: string, by: string) =>
@@ -330,8 +331,12 @@ test('an enqueue with a key wakes the claims that wait, on every replica', async
 });
 
 /** Runs `work` while another transaction is open, which has run `begun`. `release` rolls it back. */
-async function beside<T>(begun: string, work: (release: () => Promise<unknown>) => Promise<T>): Promise<T> {
-  const other = await openClient(here.databaseUrl);
+async function beside<T>(
+  queue: string,
+  begun: string,
+  work: (release: () => Promise<unknown>) => Promise<T>,
+): Promise<T> {
+  const other = await openClient(await databaseOf(here.databaseUrl, queue));
   try {
     await other.query('begin');
     await other.query(begun);
@@ -346,17 +351,17 @@ const BLOCK_INSERTS = 'lock table dibs.jobs in share row exclusive mode';
 /** How many transactions wait for a lock on a key, or on the table of the keys. */
 const lockWaits = async () =>
   (
-    await sql<{ count: number }>(
-      `select count(*)::integer as count from pg_stat_activity
+    await sql(
+      `select from pg_stat_activity
        where datname = current_database() and wait_event_type = 'Lock' and query like '%idempotency_keys%'`,
     )
-  )[0]?.count;
+  ).length;
 
 test('a repeat waits while another replica runs the first request, and gets the same answer', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const key = newKey();
-  const [first, second, other] = await beside(BLOCK_INSERTS, async (release) => {
+  const [first, second, other] = await beside(queue, BLOCK_INSERTS, async (release) => {
     const first = post(here, '/jobs', { queue }, key);
     await eventually(async () =>
       expect(
@@ -379,7 +384,7 @@ test('when the first request takes too long, the repeat is 503 with Retry-After,
   const queue = at.newQueue();
   await at.enqueue({ queue });
   const key = newKey();
-  const answers = await beside(BLOCK_INSERTS, async () =>
+  const answers = await beside(queue, BLOCK_INSERTS, async () =>
     Promise.all([here, there].map((on) => post(on, '/jobs', { queue }, key))),
   );
   for (const answer of answers) {
@@ -397,7 +402,7 @@ test('requests that wait for a key leave connections to the requests without a k
   const held = Array.from({ length: 20 }, newKey);
   const take = `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at)
     select 'POST /jobs', key, sha256(''), now() + interval '1 day' from unnest('{${held}}'::text[]) key`;
-  await beside(take, async (release) => {
+  await beside(queue, take, async (release) => {
     const withKey = held.map((key) => post(here, '/jobs', { queue }, key));
     await eventually(async () => expect(await lockWaits()).toBeGreaterThan(0));
     for (let i = 0; i < 20; i++) expect((await here.call('POST', '/jobs', { queue })).status).toBe(201);
@@ -413,7 +418,7 @@ test('a key that another transaction holds does not hold up requests with other 
   const held = newKey();
   const take = `insert into dibs.idempotency_keys (route, key, fingerprint, expires_at)
     values ('POST /jobs', '${held}', sha256(''), now() + interval '1 day')`;
-  await beside(take, async (release) => {
+  await beside(queue, take, async (release) => {
     const first = post(here, '/jobs', { queue }, held);
     const others = Array.from({ length: 60 }, newKey).map((key) =>
       served(() => post(here, '/jobs', { queue }, key)),
@@ -466,12 +471,14 @@ test('a repeat is answered on a full queue, and another request is not', async (
 });
 
 test('a replica that stops in its transaction loses the key to a repeat on another replica', async () => {
+  const queue = at.newQueue();
+  await at.configure(queue, AT_HOME);
   const key = newKey();
   const take = prepared('enqueue/idempotency_take');
   const parameters = { route: 'POST /jobs', key, fingerprint: '0'.repeat(64) };
   const frozen = here.db.transaction(async (transaction) => {
     await transaction.query(take, parameters);
-    await eventually(async () => expect((await post(there, '/jobs', {}, key)).status).toBe(201));
+    await eventually(async () => expect((await post(there, '/jobs', { queue }, key)).status).toBe(201));
     await transaction.query(take, parameters);
   });
   await expect(frozen).rejects.toMatchObject({ code: 'unavailable' });

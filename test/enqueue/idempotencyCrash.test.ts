@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cutWhile } from '../support/cuts.ts';
-import { createDatabase, onServer, openClient } from '../support/database.ts';
+import { createDatabase, openClient } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { databaseOf, onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -47,7 +48,7 @@ const sendUntilDone = async (replica: Replica, queue: string, key: string): Prom
 /** The payloads of all jobs in a queue, sorted. */
 const payloads = async (queue: string) =>
   (
-    await onServer<{ payload: string }>(
+    await onAll<{ payload: string }>(
       database.url,
       `select j.payload #>> '{}' as payload from dibs.jobs j join dibs.queues q on q.id = j.queue_id
        where q.name = $1 order by 1`,
@@ -59,7 +60,7 @@ test('kill -9 of a replica in the middle of a request, and a repeat on another r
   const queue = 'middle';
   await sendUntilDone(survivor, queue, 'other');
   const killed = await start();
-  const holder = await openClient(database.url);
+  const holder = await openClient(await databaseOf(database.url, queue));
   try {
     await holder.query('begin; lock table dibs.jobs in share row exclusive mode');
     const broken = send(killed, queue, 'key');

@@ -15,11 +15,13 @@ beforeAll(async () => {
   at = moves(here);
   queue = at.newQueue();
   await at.configure(queue, {});
-  const { pipeline } = here.db;
-  here.db.pipeline = (calls: Call[], sent, turn) => {
-    trips.push(calls.map(({ statement }) => statement.name));
-    return pipeline(calls, sent, turn);
-  };
+  for (const db of here.pools) {
+    const { pipeline } = db;
+    db.pipeline = (calls: Call[], sent, turn) => {
+      trips.push(calls.map(({ statement }) => statement.name));
+      return pipeline(calls, sent, turn);
+    };
+  }
 });
 afterAll(async () => {
   await there.stop();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
-import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { served } from '../support/served.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf, onAll, onQueue } from '../support/severalDatabases.ts';
 
 /*
  * A transaction of a user may stay open for any time. It must not lock what others need.
@@ -27,13 +27,11 @@ const all = <T>(times: number, work: (i: number) => Promise<T>) =>
 
 const isFair = async (queue: string) =>
   (
-    await onServer<{ fair: boolean }>(here.databaseUrl, 'select fair from dibs.queues where name = $1', [
-      queue,
-    ])
+    await onAll<{ fair: boolean }>(here.databaseUrl, 'select fair from dibs.queues where name = $1', [queue])
   )[0]?.fair;
 
 const marksOf = (queue: string) =>
-  onServer(
+  onAll(
     here.databaseUrl,
     'select from dibs.fair_marks m join dibs.queues q on q.id = m.queue_id where q.name = $1',
     [queue],
@@ -43,7 +41,7 @@ test('an open transaction with a fairness key holds up nobody: no enqueue, no cl
   const queue = at.newQueue('open');
   await at.enqueue({ queue, payload: 'before' });
   const users = await all(3, async (i) => {
-    const user = await openTransaction(here.databaseUrl);
+    const user = await openTransaction(await databaseOf(here.databaseUrl, queue));
     for (const key of ['a', 'b'])
       await user.query('select dibs.enqueue($1, to_json($2::text), fairness_key => $3)', [
         queue,
@@ -52,7 +50,7 @@ test('an open transaction with a fairness key holds up nobody: no enqueue, no cl
       ]);
     return user;
   });
-  const waiting = await onServer(
+  const waiting = await onAll(
     here.databaseUrl,
     `select mode, relation::regclass::text from pg_locks join pg_stat_activity using (pid)
      where not granted and datname = current_database()`,
@@ -98,8 +96,9 @@ test('jobs with fairness keys that came by SQL alone are found, and their queue 
     await at.configure(queue, { max_attempts: 7 });
     const wish = { wait_seconds: 20 };
     const claim = moves(claimant).claimOne(queue, wish);
-    await onServer(
+    await onQueue(
       here.databaseUrl,
+      queue,
       'select dibs.enqueue($1, fairness_key => $2, delay_seconds => $3, "group" => $4)',
       [queue, 'k', 'delay_seconds' in more ? more.delay_seconds : null, 'group' in more ? more.group : null],
     );
@@ -113,7 +112,7 @@ test('jobs with fairness keys that came by SQL alone are found, and their queue 
 test('a transaction that is rolled back leaves no mark', async () => {
   const queue = at.newQueue('rollback');
   await at.configure(queue, {});
-  const user = await openTransaction(here.databaseUrl);
+  const user = await openTransaction(await databaseOf(here.databaseUrl, queue));
   await user.query(`select dibs.enqueue($1, fairness_key => 'k')`, [queue]);
   await user.end('rollback');
   await at.ok('GET', `/queues/${queue}`);

@@ -4,6 +4,7 @@ import { openTransaction } from '../support/beside.ts';
 import { onServer, openClient } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf, onAll, onQueue } from '../support/severalDatabases.ts';
 
 let here: Service;
 let there: Service;
@@ -23,10 +24,12 @@ const sql = <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []
 
 /** Calls dibs.enqueue with the queue and these arguments: `priority => 5, payload => $2::json`. */
 const enqueue = async (queue: string, given = '', values: unknown[] = []): Promise<string> => {
-  const [row] = await sql<{ id: string }>(`select dibs.enqueue($1${given && `, ${given}`}) as id`, [
+  const [row] = await onQueue<{ id: string }>(
+    here.databaseUrl,
     queue,
-    ...values,
-  ]);
+    `select dibs.enqueue($1${given && `, ${given}`}) as id`,
+    [queue, ...values],
+  );
   return row?.id as string;
 };
 
@@ -88,7 +91,7 @@ test('it returns the id of the job: a UUIDv7 that names its queue, and sorts aft
 describe("in the producer's own transaction", () => {
   test('the job is visible at its commit', async () => {
     const queue = at.newQueue();
-    const user = await openTransaction(here.databaseUrl);
+    const user = await openTransaction(await databaseOf(here.databaseUrl, queue));
     await user.query('create table orders (id integer)');
     await user.query('insert into orders values (1)');
     const [row] = await user.query<{ id: string }>('select dibs.enqueue($1) as id', [queue]);
@@ -100,11 +103,11 @@ describe("in the producer's own transaction", () => {
 
   test('the job is gone at its rollback, also to a savepoint', async () => {
     const queue = at.newQueue();
-    const user = await openTransaction(here.databaseUrl);
+    const user = await openTransaction(await databaseOf(here.databaseUrl, queue));
     await user.query('select dibs.enqueue($1)', [queue]);
     await user.end('rollback');
     expect((await here.call('GET', `/queues/${queue}`)).status).toBe(404);
-    const again = await openTransaction(here.databaseUrl);
+    const again = await openTransaction(await databaseOf(here.databaseUrl, queue));
     await again.query(`select dibs.enqueue($1, '"kept"')`, [queue]);
     await again.query('savepoint s');
     await again.query(`select dibs.enqueue($1, '"gone"', unique_key => 'k', unique_for_seconds => 60)`, [
@@ -179,7 +182,7 @@ describe("in the producer's own transaction", () => {
   test('an open transaction delays no enqueue, no claim and no configuration, in its own queue and group', async () => {
     const queue = at.newQueue();
     await at.enqueue({ queue, payload: 'before' });
-    const user = await openTransaction(here.databaseUrl);
+    const user = await openTransaction(await databaseOf(here.databaseUrl, queue));
     await user.query(`select dibs.enqueue($1, '"mine"')`, [queue]);
     await user.query(`select dibs.enqueue($1, '"held"', unique_key => 'held')`, [queue]);
     await user.query(`select dibs.enqueue($1, '"late"', "group" => 'g')`, [queue]);
@@ -200,13 +203,13 @@ describe("in the producer's own transaction", () => {
 
   test('calls with one unique key return one job, in one transaction or in two', async () => {
     const queue = at.newQueue();
-    const user = await openTransaction(here.databaseUrl);
+    const user = await openTransaction(await databaseOf(here.databaseUrl, queue));
     const ids = async (on: typeof user) =>
       (await on.query<{ id: string }>(`select dibs.enqueue($1, unique_key => 'k') as id`, [queue]))[0]?.id;
     const first = await ids(user);
     expect(await ids(user)).toBe(first);
     await user.end('commit');
-    const other = await openTransaction(here.databaseUrl);
+    const other = await openTransaction(await databaseOf(here.databaseUrl, queue));
     expect(await ids(other)).toBe(first);
     await other.end('commit');
     expect(await jobsIn(queue)).toHaveLength(1);
@@ -217,7 +220,10 @@ describe("in the producer's own transaction", () => {
     async (level) => {
       const queue = at.newQueue();
       await at.enqueue({ queue });
-      const user = await openTransaction(here.databaseUrl, `begin isolation level ${level}`);
+      const user = await openTransaction(
+        await databaseOf(here.databaseUrl, queue),
+        `begin isolation level ${level}`,
+      );
       await user.query('select from dibs.queues');
       await at.enqueue({ queue, unique_key: 'k' });
       await expect(user.query(`select dibs.enqueue($1, unique_key => 'k')`, [queue])).rejects.toMatchObject({
@@ -386,7 +392,8 @@ describe('enqueues the same as POST /jobs:', () => {
 
   /** The row of the only job, without the columns that must differ. Its times count from its enqueue. */
   async function row(queue: string, { run_at }: { run_at?: string }) {
-    return sql(
+    return onAll(
+      here.databaseUrl,
       `select
          to_jsonb(j) - array['id', 'queue_id', 'position', 'created_at', 'run_at', 'expires_at', 'payload'] as columns,
          md5(j.payload::text) as payload,

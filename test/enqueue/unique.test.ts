@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
+import { onAll, onQueue } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -16,7 +16,7 @@ const post = (job: object, headers: Record<string, string> = {}) =>
 
 const jobsIn = async (queue: string) => (await at.ok('GET', `/jobs?queue=${queue}`)).jobs;
 
-const sql = (text: string, values: unknown[] = []) => onServer(service.databaseUrl, text, values);
+const sql = (text: string, values: unknown[] = []) => onAll(service.databaseUrl, text, values);
 
 /** Fails unless an enqueue was answered with the job that has its key. */
 function expectDeduplicated(answer: Answer, first: { id: string }): void {
@@ -477,7 +477,7 @@ describe('a duplicate needs no capacity: on a full queue', () => {
   test('by SQL', async () => {
     const { queue, first } = await full();
     const enqueue = (key: string | null) =>
-      sql('select dibs.enqueue($1, unique_key => $2) as id', [queue, key]);
+      onQueue(service.databaseUrl, queue, 'select dibs.enqueue($1, unique_key => $2) as id', [queue, key]);
     expect(await enqueue('k')).toEqual([{ id: first.id }]);
     for (const key of ['other', null]) await expect(enqueue(key)).rejects.toMatchObject({ code: '53400' });
   });

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Job } from '../../src/job.ts';
 import type { NewJob } from '../../src/verbs/enqueue.ts';
 import { openTransaction } from '../support/beside.ts';
-import { onServer } from '../support/database.ts';
 import { recordLifetimes } from '../support/lifetimes.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf, onAll } from '../support/severalDatabases.ts';
 
 const PRODUCERS = 32;
 
@@ -155,7 +155,7 @@ test('the checker finds two jobs that existed at once', () => {
 /** Waits until one transaction waits for the end of another. */
 const oneWaitsForAnother = () =>
   eventually(async () => {
-    const waiting = await onServer(
+    const waiting = await onAll(
       url(),
       `select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'`,
     );
@@ -165,12 +165,12 @@ const oneWaitsForAnother = () =>
 test('a job that is enqueued and acked between the look-up of the key and the insert still holds its window', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
-  const first = await openTransaction(url());
+  const first = await openTransaction(await databaseOf(url(), queue));
   const [job] = await first.query<{ id: string }>(
     `select dibs.enqueue($1, unique_key => 'k', unique_for_seconds => 60) as id`,
     [queue],
   );
-  const second = await openTransaction(url());
+  const second = await openTransaction(await databaseOf(url(), queue));
   const answer = second.query<{ id: string }>(`select dibs.enqueue($1, unique_key => 'k') as id`, [queue]);
   await oneWaitsForAnother();
   // As if it had been committed, claimed and acked while the other transaction was inserting.
@@ -184,7 +184,7 @@ test('a job that is enqueued and acked between the look-up of the key and the in
 test('the same for a request: its insert is undone, and it is answered with the job of the window', async () => {
   const queue = at.newQueue();
   await at.enqueue({ queue });
-  const first = await openTransaction(url());
+  const first = await openTransaction(await databaseOf(url(), queue));
   const [job] = await first.query<{ id: string }>(
     `select dibs.enqueue($1, unique_key => 'k', unique_for_seconds => 60) as id`,
     [queue],
@@ -208,7 +208,7 @@ test('the same for a request: its insert is undone, and it is answered with the 
 
 describe('while an open transaction has enqueued with a key', () => {
   const holding = async (queue: string, keys = ['held']) => {
-    const user = await openTransaction(url());
+    const user = await openTransaction(await databaseOf(url(), queue));
     const ids: string[] = [];
     for (const key of keys) {
       const [row] = await user.query<{ id: string }>('select dibs.enqueue($1, unique_key => $2) as id', [

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Claimed } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase } from '../support/database.ts';
 import { recordGroups } from '../support/groupHistory.ts';
 import { type Lease, type Outcome, recordHistory, type SettleVerb } from '../support/history.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { enough } from '../support/until.ts';
 
 const WORKERS = 14;
@@ -146,7 +147,7 @@ const WAITING = `select state, is_head, group_key from dibs.jobs where state <> 
 async function drain(): Promise<unknown[]> {
   const deadline = Date.now() + 60_000;
   for (;;) {
-    const waiting = await onServer(database.url, WAITING);
+    const waiting = await onAll(database.url, WAITING);
     if (waiting.length === 0 || Date.now() > deadline) return waiting;
     const leases = await claim({ queues: QUEUES, limit: 100, wait_seconds: 0.2 }, 30);
     await Promise.all(leases.map((lease) => settle(lease, 'ack')));
@@ -180,7 +181,7 @@ test('no group ever gets stuck, and its jobs run in order, one at a time, whatev
   await everybody;
   expect(await drain()).toEqual([]);
 
-  const rows = await onServer<{ id: string }>(database.url, 'select id from dibs.jobs');
+  const rows = await onAll<{ id: string }>(database.url, 'select id from dibs.jobs');
   expect(groups.violations()).toEqual([]);
   expect(history.violations(new Set(rows.map((row) => row.id)))).toEqual([]);
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { onServer } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -370,7 +371,7 @@ describe('a group without a head', () => {
   /** A job that is blocked with no job before it, as after a crash between a commit and the advance of the group. */
   async function stuck(group: string) {
     const job = await enqueue('stuck', { group });
-    await onServer(
+    await onAll(
       service.databaseUrl,
       `update dibs.jobs set state = 'blocked', is_head = false where id = $1`,
       [job.id],

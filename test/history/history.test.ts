@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { as, speakingAccess } from '../support/access.ts';
-import { onServer } from '../support/database.ts';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterAll(() => service.stop());
 
 const sql = (text: string, values: unknown[] = []) =>
-  onServer<{ count: number }>(service.databaseUrl, text, values);
+  onAll<{ count: number }>(service.databaseUrl, text, values);
 const history = (id: string) => at.ok('GET', `/jobs/${id}/history`);
 const events = async (id: string): Promise<string[]> =>
   (await history(id)).events.map(({ event }: { event: string }) => event);
@@ -101,7 +101,7 @@ test('tells by whom: the name of each key that settled, retried, changed, redrov
 test('does not tell the beginning of an earlier lease for one that an older replica gave', async () => {
   const { id } = await at.enqueue({ queue });
   await at.settle('nack', await at.claimOne(queue), { error: 'x' });
-  const [{ leased_at } = { leased_at: '' }] = await onServer<{ leased_at: string }>(
+  const [{ leased_at } = { leased_at: '' }] = await onAll<{ leased_at: string }>(
     service.databaseUrl,
     'select leased_at::text from dibs.jobs where id = $1',
     [id],
@@ -200,7 +200,7 @@ test('outlives the job, and is pruned after 30 days', async () => {
 
 test('is off where the database says so', async () => {
   const before = await rows();
-  const [{ name } = { name: '' }] = await onServer<{ name: string }>(
+  const [{ name } = { name: '' }] = await onAll<{ name: string }>(
     service.databaseUrl,
     'select current_database() as name',
   );

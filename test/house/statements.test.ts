@@ -21,9 +21,14 @@ const migrations = readdirSync(`${ROOT}sql/migrations`).sort();
 const functionFiles = readdirSync(`${ROOT}sql/functions`).sort();
 
 describe('statements', () => {
+  // COPY is sent as a text: it takes no parameters.
   test('each is a file of sql/ that the engine uses, and each file of sql/ is used', () => {
     const used = sources().flatMap((file) =>
-      [...codeOf(file).matchAll(/\b(?:prepared|planned)\(\s*'([^']*)'/g)].map((match) => `${match[1]}.sql`),
+      [
+        ...codeOf(file).matchAll(
+          /\b(?:(?:prepared|planned)\(\s*'([^']*)'|readSql\('(relocation\/\w+)\.sql'\))/g,
+        ),
+      ].map(([, statement, copy]) => `${statement ?? copy}.sql`),
     );
     expect([...new Set(used)].sort()).toEqual(files);
   });
@@ -153,14 +158,18 @@ describe('functions', () => {
     for (const { text } of trusted) expect(text).toContain('\nset search_path = pg_catalog, pg_temp\n');
   });
 
-  test('one text inserts jobs: the engine and the functions put it in. Only an import has another, for jobs of any state', () => {
+  test('one text inserts jobs: the engine and the functions put it in. Others put jobs of any state in: an import, and a queue that did not leave', () => {
     const texts = [
       ...files,
       ...functionFiles.map((file) => `functions/${file}`),
       ...fragments.map((file) => `shared/${file}`),
     ];
     const inserting = texts.filter((file) => /insert into dibs\.jobs\b/.test(textOf(`sql/${file}`)));
-    expect(inserting).toEqual(['transfer/import_jobs.sql', 'shared/insert_jobs.sql']);
+    expect(inserting).toEqual([
+      'relocation/put_back.sql',
+      'transfer/import_jobs.sql',
+      'shared/insert_jobs.sql',
+    ]);
     const including = functions.find(({ name }) => name === 'insert_unique')?.text ?? '';
     expect(including).toMatch(/insert into dibs\.jobs\b[^;]*\n {6}on conflict [^;]* do nothing;\n/);
     expect(including).not.toContain('-- include');

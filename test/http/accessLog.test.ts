@@ -15,7 +15,7 @@ async function linesOf(accessLog: boolean, url: string, headers: Record<string, 
   const engine = {
     memory: createMemory(),
     ledger: createLedger(),
-    whyNotReady: async () => undefined,
+    readiness: async () => ({ notReady: [] }),
     admit: () => ({ listJobs: async () => [] }),
   } as unknown as RunningEngine;
   const access = {

@@ -14,7 +14,7 @@ async function failing(error: Error) {
   const engine = {
     memory: createMemory(),
     ledger: createLedger(),
-    whyNotReady: () => Promise.reject(error),
+    readiness: () => Promise.reject(error),
   } as unknown as RunningEngine;
   const app = await buildApp({ engine, logger, maxPayloadBytes: 1 });
   const answer = await app.inject('/readyz');

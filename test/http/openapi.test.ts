@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../routes/app.ts';
 import { type Method, type Service, startService } from '../support/service.ts';
+import { SEVERAL } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests look into every corner of the document.
 type Json = any;
@@ -280,12 +281,13 @@ test('no example of a body traps who sends it as it is: none waits, none destroy
     }
 });
 
-test.each(bodies)('$name accepts the example of its body', async ({ method, path, operation }) => {
+test.each(bodies)('$name accepts the example of its body', async ({ name, method, path, operation }) => {
   const [example] = resolve(operation.requestBody.content['application/json'].schema).examples;
   // There is nothing to claim, so no claim waits, nor one inside of a settle.
-  const text = JSON.stringify(example, (name, value) => (name === 'wait_seconds' ? 0 : value));
+  const text = JSON.stringify(example, (field, value) => (field === 'wait_seconds' ? 0 : value));
   const answer = await service.call(method, path.replaceAll(/\{\w+\}/g, 'some'), text);
-  expect([200, 201, 202, 404]).toContain(answer.status);
+  if (name === 'relocateQueue' && !SEVERAL) expect(answer.body.errors[0].path).toBe('/to');
+  else expect([200, 201, 202, 404]).toContain(answer.status);
 });
 
 test('the document says which bodies may be left out, and the service agrees', async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { preferredWait } from '../../routes/http/answers/prefer.ts';
-import { onServer } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -110,7 +110,7 @@ describe('Prefer: wait on POST /jobs', () => {
     const first = await at.enqueue({ queue, unique_key: 'report' });
     const answer = post({ queue, unique_key: 'report' }, { prefer: 'wait=20' }, there);
     await until(async () => {
-      const [row] = await onServer<{ awaited: boolean }>(
+      const [row] = await onAll<{ awaited: boolean }>(
         here.databaseUrl,
         'select awaited_until is not null as awaited from dibs.jobs where id = $1',
         [first.id],
@@ -139,7 +139,7 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     const headers = { prefer: 'wait=20', 'idempotency-key': 'finished' };
     const [first] = await Promise.all([post(job, headers), work(queue, 'ack', { result: 1 })]);
     expect(first).toMatchObject({ status: 200, body: { state: 'completed', result: 1 } });
-    await onServer(here.databaseUrl, 'delete from dibs.jobs');
+    await onAll(here.databaseUrl, 'delete from dibs.jobs');
     for (const on of [here, there]) {
       expect(said(await post(job, headers, on))).toEqual(said(first));
       expect(said(await post(job, { 'idempotency-key': 'finished' }, on))).toEqual(said(first));
@@ -193,7 +193,7 @@ describe('Prefer: wait with an Idempotency-Key', () => {
     const headers = { prefer: 'wait=20', 'idempotency-key': 'gone' };
     const first = post({ queue }, headers);
     await until(async () => (await at.ok('GET', `/jobs?queue=${queue}`)).jobs.length > 0);
-    await onServer(here.databaseUrl, 'update dibs.idempotency_keys set open_until = now() where key = $1', [
+    await onAll(here.databaseUrl, 'update dibs.idempotency_keys set open_until = now() where key = $1', [
       'gone',
     ]);
     expect(await post({ queue }, headers, there)).toMatchObject({ status: 201, body: { state: 'ready' } });

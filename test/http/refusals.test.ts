@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { queueElsewhere } from '../../src/errors.ts';
+import { databaseClosed, queueBusy, queueElsewhere, type Refusal } from '../../src/errors.ts';
 import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
 import { onServer } from '../support/database.ts';
 import { moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
@@ -63,16 +63,22 @@ async function withoutNumbers(request: () => Promise<Answer>): Promise<Answer> {
 }
 
 /** As it is answered where there are several databases. */
-async function elsewhere(request: () => Promise<Answer>): Promise<Answer> {
+async function whereSeveral(
+  verb: 'configureQueue' | 'relocateQueue',
+  refusal: Refusal,
+  request: () => Promise<Answer>,
+): Promise<Answer> {
   const { admit } = service.engine;
-  const configureQueue = () => Promise.reject(queueElsewhere('q', 'west'));
-  service.engine.admit = (...asked) => ({ ...admit(...asked), configureQueue });
+  service.engine.admit = (...asked) => ({ ...admit(...asked), [verb]: () => Promise.reject(refusal) });
   try {
     return await request();
   } finally {
     service.engine.admit = admit;
   }
 }
+
+const relocateTo = (to: string, refusal: Refusal) =>
+  whereSeveral('relocateQueue', refusal, () => call('POST', '/queues/q/relocate', { to }));
 
 const enqueueOnce = async (path: string, body: object, other: object): Promise<Answer> => {
   const key = { 'idempotency-key': randomUUID() };
@@ -152,7 +158,16 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
   getQueue: { queue_not_found: unknownQueue('GET') },
   configureQueue: {
     too_many_queues: () => withoutNumbers(() => call('PUT', `/queues/${at.newQueue()}`, {})),
-    queue_elsewhere: () => elsewhere(() => call('PUT', '/queues/q', { database: 'east' })),
+    queue_elsewhere: () =>
+      whereSeveral('configureQueue', queueElsewhere('q', 'west'), () =>
+        call('PUT', '/queues/q', { database: 'east' }),
+      ),
+  },
+  relocateQueue: {
+    queue_not_found: unknownQueue('POST', '/relocate', { to: 'home' }),
+    queue_elsewhere: async () => call('POST', `/queues/${await full()}/relocate`, { to: 'home' }),
+    queue_busy: () => relocateTo('west', queueBusy('q', 'is worked on by an operation')),
+    database_closed: () => relocateTo('west', databaseClosed('west')),
   },
   configureDatabase: {
     database_not_found: () => call('PUT', '/databases/east', { accepts_queues: true }),

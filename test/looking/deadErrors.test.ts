@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { LOOK, withoutNumbers } from '../../src/looking/deadErrors.ts';
-import { onServer } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -67,7 +67,7 @@ test('where no text can find them, error_contains is null: no error, or nothing 
 });
 
 test('the newest 5,000 dead jobs are looked at, and it is told that there are more', async () => {
-  await onServer(
+  await onAll(
     service.databaseUrl,
     `insert into dibs.jobs (queue_id, state, id, run_at, created_at, finished_at, max_attempts, payload_bytes, priority, headers,
        payload, last_error)

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const explain = (id: string) => at.ok('GET', `/jobs/${id}/explain`);
-const sql = (text: string, ...values: unknown[]) => onServer(service.databaseUrl, text, values);
+const sql = (text: string, ...values: unknown[]) => onAll(service.databaseUrl, text, values);
 
 /** A claimed job. */
 async function leased(job: object = {}, wish: object = {}) {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 
 const enqueue = (...jobs: object[]) => at.enqueueAll(jobs.map((job) => ({ queue, ...job })));
 const sql = <Row extends Record<string, unknown>>(text: string, ...values: unknown[]) =>
-  onServer<Row>(service.databaseUrl, text, values);
+  onAll<Row>(service.databaseUrl, text, values);
 
 /**
  * What the queue's explanation is, checked against the claim that comes right after it: the claim gets a job exactly
@@ -180,7 +180,7 @@ describe('why does my claim get nothing?', () => {
   });
 
   test('all_delayed: behind 10,000 scheduled jobs of other queues, `until` is left out, and it says when the first comes at the soonest', async () => {
-    const other = at.newQueue();
+    const other = at.queueBeside(queue);
     const fill = (name: string, jobs: number, days: number) =>
       sql(
         `insert into dibs.jobs (queue_id, id, state, run_at, priority, max_attempts, payload_bytes, headers, payload)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -54,7 +54,7 @@ describe('GET /jobs', () => {
 
   test('include=payload_preview shows the beginning of each payload as it was sent, and large ones cut no page', async () => {
     const [job] = await enqueue(20);
-    await onServer(
+    await onAll(
       service.databaseUrl,
       `update dibs.jobs set payload_bytes = 1000012, payload = ('{"n": 1.0,"b":"' || repeat('é', 500000) || '"}')::json
        where id = any ($1) and id <> $2`,
@@ -81,7 +81,7 @@ describe('GET /jobs', () => {
 
   test('a page with payloads has about 16 MiB of them at most, whatever its limit, and its cursor goes on', async () => {
     const jobs = await enqueue(20);
-    await onServer(
+    await onAll(
       service.databaseUrl,
       `update dibs.jobs set payload_bytes = 1000002, payload = ('"' || repeat('x', 1000000) || '"')::json where id = any ($1)`,
       [ids(jobs)],

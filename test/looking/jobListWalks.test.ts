@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
+import { aroundQueries } from '../support/aroundQueries.ts';
 import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 /*
  * Lists whose jobs no index has in the order of the list: ready ones, leased ones, and those of a group or unique key in one state. Most
@@ -13,7 +14,7 @@ const JOBS = 9000;
 const [RARE, DENSE, NONE] = ['walks.rare', 'walks.dense', 'walks.none'] as const;
 
 let service: Service;
-const sql = (text: string, ...values: unknown[]) => onServer(service.databaseUrl, text, values);
+const sql = (text: string, ...values: unknown[]) => onAll(service.databaseUrl, text, values);
 
 beforeAll(async () => {
   service = await startService();
@@ -90,18 +91,17 @@ test.each(Object.entries(FILTERS))('%s are all found, each once, in order', asyn
 });
 
 test('a request for ready jobs looks at a bounded number of jobs', async () => {
-  const { query } = service.db;
-  service.db.query = async (statement, parameters) => {
-    const rows = await query.call(service.db, statement, parameters);
+  const undo = aroundQueries(service, async (_, parameters, run) => {
+    const rows = await run();
     if (parameters && 'look' in parameters) await new Promise((resolve) => setTimeout(resolve, 60));
-    return rows as never;
-  };
+    return rows;
+  });
   try {
     for (const more of [{}, { queue: RARE }] as Record<string, string>[])
       expect(
         (await listed({ state: 'ready', order: 'oldest', limit: '1000', ...more })).sizes.length,
       ).toBeGreaterThan(1);
   } finally {
-    service.db.query = query;
+    undo();
   }
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
+import { aroundQueries } from '../support/aroundQueries.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -63,7 +64,7 @@ test('worker, fairness_key, error_contains and times filter, alone and together 
 
 /** Dead jobs, an hour old. Every 1000th has the error `needle`. */
 const fill = (count: number) =>
-  onServer(
+  onAll(
     service.databaseUrl,
     `insert into dibs.jobs (queue_id, state, id, run_at, created_at, finished_at, max_attempts, payload_bytes, priority, headers,
        payload, last_error)
@@ -115,20 +116,18 @@ test('a search tells at how many jobs it looked, and from which time the last on
 
 test('large payloads end a look early, and the search goes on to the last job', async () => {
   await fill(30);
-  await onServer(
+  await onAll(
     service.databaseUrl,
     `update dibs.jobs set payload_bytes = 1000002, payload = ('"' || repeat('x', 999999) || 'y"')::json
      where queue_id = (select id from dibs.queues where name = $1)`,
     [queue],
   );
-  const { query } = service.db;
   const looks: number[] = [];
-  service.db.query = async (statement, parameters) => {
-    const rows = await query.call(service.db, statement, parameters);
-    if (parameters && 'look_bytes' in parameters)
-      looks.push((rows[0] as unknown as { looked: number }).looked);
-    return rows as never;
-  };
+  const undo = aroundQueries(service, async (_, parameters, run) => {
+    const rows = await run();
+    if (parameters && 'look_bytes' in parameters) looks.push(rows[0].looked);
+    return rows;
+  });
   try {
     const [first] = (await list({ payload_contains: 'xy', order: 'oldest', limit: 30 })).body.jobs;
     expect(first).toBeDefined();
@@ -137,22 +136,21 @@ test('large payloads end a look early, and the search goes on to the last job', 
     // 8 MiB of them are 9.
     expect(Math.max(...looks)).toBe(9);
   } finally {
-    service.db.query = query;
+    undo();
   }
 });
 
 test('a request searches for a bounded time, and the cursor goes on where it stopped', async () => {
   await fill(5000);
-  const { query } = service.db;
   let looks = 0;
-  service.db.query = async (statement, parameters) => {
-    const rows = await query.call(service.db, statement, parameters);
+  const undo = aroundQueries(service, async (_, parameters, run) => {
+    const rows = await run();
     if (parameters && 'look' in parameters) {
       looks++;
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
-    return rows as never;
-  };
+    return rows;
+  });
   try {
     const { payloads, pages } = await search({ order: 'oldest', error_contains: 'needle' });
     expect(payloads).toEqual([1000, 2000, 3000, 4000, 5000]);
@@ -160,7 +158,7 @@ test('a request searches for a bounded time, and the cursor goes on where it sto
     // Each page has a short look and a long one.
     expect(looks).toBe(6);
   } finally {
-    service.db.query = query;
+    undo();
   }
 });
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { enough } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -21,7 +21,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-const sql = (text: string, ...values: unknown[]) => onServer(service.databaseUrl, text, values);
+const sql = (text: string, ...values: unknown[]) => onAll(service.databaseUrl, text, values);
 const isExpired = (id: string) =>
   eventually(async () => {
     const job = await at.get(id);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -18,7 +18,7 @@ test('a queue with one job to prune does not wait for another queue that has 200
   // Its state comes first, and it has the lower id.
   await at.configure('crowd', { retention_seconds: 3600 });
   await at.configure('small', { dead_retention_seconds: 1 });
-  await onServer(
+  await onAll(
     service.databaseUrl,
     `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload, finished_at)
       select q.id, gen_random_uuid(), 'completed', now(), 5, 1, 0, '{}', '1', now() - interval '10 minutes' + n * interval '1 ms'
@@ -26,7 +26,7 @@ test('a queue with one job to prune does not wait for another queue that has 200
   );
   const left = async () =>
     (
-      await onServer<{ count: number }>(
+      await onAll<{ count: number }>(
         service.databaseUrl,
         `select count(*)::integer as count from dibs.jobs where state = 'completed'`,
       )

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, type Client, client } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 /** 1 s is promised. The rest is for a busy machine. */
@@ -26,7 +27,7 @@ const batch = (queue: string, count: number, job: object = {}) =>
 const job = async (id: string) => (await http(service.url, 'GET', `/jobs/${id}`)).body;
 
 const sql = <Row extends Record<string, unknown>>(text: string, ...values: unknown[]) =>
-  onServer<Row>(database.url, text, values);
+  onAll<Row>(database.url, text, values);
 
 /** The jobs of a queue as they stand in the database, by position. */
 const rows = (queue: string) =>

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
-import { asRole, createDatabase, onServer, SERVING_ROLE, urlOf } from '../support/database.ts';
+import {
+  asRole,
+  createDatabase,
+  createOtherDatabase,
+  onServer,
+  SERVING_ROLE,
+  urlOf,
+} from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
 import { shortRules } from '../support/shortRules.ts';
 import { ROOT, textOf } from '../support/sources.ts';
@@ -51,7 +58,7 @@ async function whatIsFine(url: string): Promise<void> {
 }
 
 /*
- * A running Prometheus scrapes six replicas, with the rules of deploy/ at shorter times (shortRules.ts). Each fault is
+ * A running Prometheus scrapes seven replicas, with the rules of deploy/ at shorter times (shortRules.ts). Each fault is
  * caused, all at once, each in a queue or a replica of its own. Then the alerts are read from Prometheus.
  */
 describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Prometheus', () => {
@@ -87,10 +94,14 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
   let broken: Replica;
   let dying: Replica;
   let unwritten: Replica;
+  /** It has two databases, and one of them is away. */
+  let several: Replica;
 
   beforeAll(async () => {
-    const databases = await Promise.all([1, 2, 3, 4, 5].map(createDatabase));
-    const [shared, crowded, lost, damaged, demoted] = databases as [
+    const databases = await Promise.all([...[1, 2, 3, 4, 5, 6].map(createDatabase), createOtherDatabase()]);
+    const [shared, crowded, lost, damaged, demoted, first, second] = databases as [
+      Database,
+      Database,
       Database,
       Database,
       Database,
@@ -111,7 +122,7 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
       return replica;
     };
     const env = { DATABASE_URL: shared.url };
-    [well, busy, away, broken, dying, unwritten] = (await Promise.all([
+    [well, busy, away, broken, dying, unwritten, several] = (await Promise.all([
       start(env),
       start(
         {
@@ -126,8 +137,9 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
       start({ DATABASE_URL: asRole(damaged.url, SERVING_ROLE) }),
       start(env),
       start({ DATABASE_URL: demoted.url }),
-    ])) as [Replica, Replica, Replica, Replica, Replica, Replica];
-    const targets = [well, busy, away, broken, dying, unwritten].map(targetOf);
+      start({ DATABASE_URL: first.url, DATABASE_URL_SECOND: second.url }),
+    ])) as [Replica, Replica, Replica, Replica, Replica, Replica, Replica];
+    const targets = [well, busy, away, broken, dying, unwritten, several].map(targetOf);
     prometheus = await startPrometheus({ targets, rules: shortRules(RULES) });
     undo.push(() => prometheus.stop());
 
@@ -157,10 +169,19 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
 
     const nameOf = (databaseUrl: string) => new URL(databaseUrl).pathname.slice(1);
     const serverUrl = urlOf(lost.url, 'postgres');
-    await onServer(serverUrl, `alter database ${nameOf(lost.url)} with allow_connections false`);
-    await onServer(serverUrl, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
-      nameOf(lost.url),
-    ]);
+    for (const [queue, database] of [
+      ['there', 'home'],
+      ['gone', 'second'],
+    ])
+      await http(several.url, 'PUT', `/queues/${queue}`, { database });
+    for (const gone of [lost, second]) {
+      await onServer(serverUrl, `alter database ${nameOf(gone.url)} with allow_connections false`);
+      await onServer(serverUrl, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+        nameOf(gone.url),
+      ]);
+    }
+    // Its job waits for the database that is away.
+    await http(several.url, 'POST', '/jobs/batch', { jobs: [{ queue: 'there' }, { queue: 'gone' }] });
     // It answers, and takes no writes.
     await onServer(serverUrl, `alter database ${nameOf(demoted.url)} set default_transaction_read_only = on`);
     await onServer(serverUrl, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
@@ -216,6 +237,8 @@ describe.skipIf(!hasPrometheus)('each alert fires for its fault in a running Pro
     ['DibsRestarts', () => targetOf(dying)],
     ['DibsDatabaseAway', () => targetOf(away)],
     ['DibsDatabaseAway', () => targetOf(unwritten)],
+    ['DibsDatabaseAway', () => targetOf(several)],
+    ['DibsRelayLate', () => undefined],
     ['DibsBug', () => targetOf(broken)],
     ['DibsDutyFails', () => targetOf(broken)],
     ['DibsPoolExhausted', () => targetOf(busy)],

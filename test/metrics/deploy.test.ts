@@ -67,6 +67,20 @@ describe('the rules and the dashboard', () => {
         ).toBe(true);
   });
 
+  test('each line of a panel about a database names it', () => {
+    const { panels } = JSON.parse(board) as {
+      panels: { targets?: { expr: string; legendFormat?: string }[] }[];
+    };
+    const ofDatabase = /dibs_(?:database|queue|jobs?|duty|round_trip|totals|relay)_/;
+    const lines = panels
+      .flatMap(({ targets = [] }) => targets)
+      .filter(
+        ({ expr, legendFormat }) => ofDatabase.test(expr) && legendFormat && legendFormat !== '{{state}}',
+      );
+    expect(lines.length).toBeGreaterThan(15);
+    expect(lines.filter(({ legendFormat }) => !legendFormat?.includes('{{database}}'))).toEqual([]);
+  });
+
   describe.skipIf(!hasPromtool)('promtool', () => {
     const run = (...args: string[]) =>
       execFileSync('promtool', args, { cwd: `${ROOT}deploy/prometheus`, encoding: 'utf8' });

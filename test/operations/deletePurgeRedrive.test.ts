@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openTransaction } from '../support/beside.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -179,7 +180,7 @@ describe('POST /queues/{queue}/redrive', () => {
     for (const job of await at.claim(queue, { limit: 5 })) await at.settle('nack', job, { retry: false });
     await at.enqueue({ queue, payload: 'holder', unique_key: 'taken', delay_seconds: 600 });
     // Its transaction is open: the redrive learns of it only when it waits for its lock.
-    const user = await openTransaction(service.databaseUrl);
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
     await user.query(`select dibs.enqueue($1, unique_key => 'held')`, [queue]);
     expect((await call('redrive', { limit: 1 })).body).toEqual({ count: 1 });
     expect(await at.drain(queue)).toEqual(['a']);

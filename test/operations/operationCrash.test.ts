@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { client } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase } from '../support/database.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 const MANY = 5000;
@@ -27,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const sql = (text: string, values: unknown[] = []) => onServer<{ count: number }>(database.url, text, values);
+const sql = (text: string, values: unknown[] = []) => onAll<{ count: number }>(database.url, text, values);
 
 async function start() {
   const replica = await startReplica({ DATABASE_URL: database.url });

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
-import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { gateOperations } from '../support/operationGate.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf, onAll, relaysAreEmpty } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -30,11 +30,15 @@ type Filter = { states: string[] } & Record<string, unknown>;
 const start = (verb: string, filter: Filter, more: object = {}) =>
   at.ok('POST', '/operations', { verb, queue, ...(verb === 'move' ? { to } : {}), filter, ...more });
 
-const ended = (id: string) =>
-  until(async () => {
+/** An operation that has ended, with its jobs where it moved them. */
+async function ended(id: string) {
+  const operation = await until(async () => {
     const found = await at.ok('GET', `/operations/${id}`);
     return found.state !== 'running' && found;
   });
+  await relaysAreEmpty(service.databaseUrl);
+  return operation;
+}
 
 /** Runs an operation to its end. */
 const run = async (verb: string, filter: Filter, more: object = {}) =>
@@ -72,7 +76,7 @@ async function dead(errors: string[], more: object = {}) {
 
 /** Inserts many ready jobs. */
 const fill = (count: number, name = queue) =>
-  onServer(
+  onAll(
     service.databaseUrl,
     `insert into dibs.jobs (queue_id, state, id, run_at, created_at, max_attempts, payload_bytes, priority, headers, payload)
      select q.id, 'ready', ('00000000-0000-7000-8000-' || lpad(to_hex(i), 6, '0') || lpad(to_hex(q.id), 6, '0'))::uuid,
@@ -187,7 +191,7 @@ describe('each verb does what the call for one job does', () => {
     await dead(['a', 'b', 'c']);
     const [held] = await dead(['d'], { unique_key: 'held' });
     await dead(['e']);
-    const user = await openTransaction(service.databaseUrl);
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
     await user.query(`select dibs.enqueue($1, unique_key => 'held')`, [queue]);
     expect(await run('retry', { states: ['dead'] })).toMatchObject({ matched: 5, done: 4, skipped: 1 });
     expect(await stateOf(held.id)).toBe('dead');
@@ -240,6 +244,7 @@ describe('a move', () => {
   });
 
   test('leaves jobs whose unique key is taken there, by a job or by a window', async () => {
+    to = at.queueBeside(queue);
     await at.enqueueAll(
       ['job', 'window', 'free'].map((unique_key) => ({ queue, payload: unique_key, unique_key })),
     );
@@ -252,6 +257,7 @@ describe('a move', () => {
   });
 
   test('fills a queue up to its max_ready, and skips the rest', async () => {
+    to = at.queueBeside(queue);
     await at.configure(to, { max_ready: 3 });
     await at.enqueue({ queue: to, payload: 'there' });
     await at.enqueueAll([0, 1, 2, 3].map((payload) => ({ queue, payload })));
@@ -330,7 +336,7 @@ describe('each filter', () => {
 
   test('created_after, created_before', async () => {
     await fill(4);
-    await onServer(
+    await onAll(
       service.databaseUrl,
       `update dibs.jobs set created_at = '2026-01-01T00:00:00Z'::timestamptz + (payload::text)::integer * interval '1 hour'
        where queue_id = (select id from dibs.queues where name = $1)`,
@@ -385,7 +391,7 @@ describe('an operation', () => {
   });
 
   test('touches no job that came, or came back, after the call, nor one of a transaction that was open', async () => {
-    const user = await openTransaction(service.databaseUrl);
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
     await user.query(`select dibs.enqueue($1, '"committed after"')`, [queue]);
     const released = (await at.enqueue({ queue, payload: 'released' })) && (await at.claimOne(queue));
     const [retried] = await dead(['retried']);
@@ -435,7 +441,7 @@ describe('an operation', () => {
     await run('cancel', { states: ['dead'] });
     expect((await at.ok('GET', `/queues/${queue}`)).counts.ready).toBe(5000 - done);
     expect(await at.ok('DELETE', `/operations/${id}`)).toEqual(stopped);
-    expect(await onServer(service.databaseUrl, 'select * from dibs.operation_leases')).toEqual([]);
+    expect(await onAll(service.databaseUrl, 'select * from dibs.operation_leases')).toEqual([]);
   });
 
   test('gives way to others: they take turns', async () => {
@@ -482,6 +488,7 @@ describe('an operation', () => {
       done: 0,
       skipped: 0,
       error: null,
+      hold_seconds: null,
       created_at: expect.any(String),
       finished_at: expect.any(String),
     });
@@ -534,7 +541,8 @@ describe('an operation', () => {
 });
 
 describe('the bounds', () => {
-  const sql = (text: string, values: unknown[] = []) => onServer(service.databaseUrl, text, values);
+  const sql = <Row extends object>(text: string, values: unknown[] = []) =>
+    onAll<Row>(service.databaseUrl, text, values);
   const insert = (count: number, more: string) =>
     sql(
       `insert into dibs.operations (id, verb, queue_id, queue, states, dry_run, last_position, open_transactions,
@@ -576,14 +584,20 @@ describe('the bounds', () => {
   test('those that ended are kept for 30 days, and 1000 at most', async () => {
     await sql('delete from dibs.operations');
     const { pruneOperations } = await import('../../src/maintenance/pruner.ts');
-    const prune = pruneOperations({ db: service.db });
-    const left = () => sql('select count(*)::integer as count from dibs.operations');
+    const prune = async () => {
+      for (const db of service.pools) await pruneOperations({ db })();
+    };
+    /** How many each database has. */
+    const left = async () =>
+      new Set(
+        (await sql<{ n: number }>('select count(*)::integer as n from dibs.operations')).map(({ n }) => n),
+      );
     await insert(5, `'done', now() - interval '31 days', now()`);
     await insert(3, `'done', now() - interval '29 days', now()`);
     await prune();
-    expect(await left()).toEqual([{ count: 3 }]);
+    expect(await left()).toEqual(new Set([3]));
     await insert(1005, `'done', now(), now()`);
     await prune();
-    expect(await left()).toEqual([{ count: 1000 }]);
+    expect(await left()).toEqual(new Set([1000]));
   });
 });

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { aroundQueries } from '../support/aroundQueries.ts';
 import { openTransaction } from '../support/beside.ts';
 import { moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 
 let service: Service;
 let other: Service;
@@ -24,19 +26,18 @@ const STATES = ['scheduled', 'blocked', 'ready', 'completed', 'cancelled', 'dead
 
 /** Purges the queue. Does `meanwhile` when the purge has been called, and has deleted nothing yet. */
 async function purgeWhile(meanwhile: () => Promise<unknown>, states = STATES): Promise<number> {
-  const { query } = service.db;
   let begun = false;
-  service.db.query = async (statement, parameters) => {
+  const undo = aroundQueries(service, async (_, parameters, run) => {
     if (!begun && parameters && 'next_transaction' in parameters) {
       begun = true;
       await meanwhile();
     }
-    return query.call(service.db, statement, parameters) as never;
-  };
+    return run();
+  });
   try {
     return (await at.ok('POST', `/queues/${queue}/purge`, { states })).count;
   } finally {
-    service.db.query = query;
+    undo();
     expect(begun).toBe(true);
   }
 }
@@ -80,19 +81,19 @@ test('a purge leaves every job that comes, or comes back, after its call, whatev
     { queue, payload: 'there: head', group: 'g' },
     { queue, payload: 'there: blocked', group: 'g' },
   ]);
-  const early = await openTransaction(service.databaseUrl);
+  const early = await openTransaction(await databaseOf(service.databaseUrl, queue));
   await early.query(`select dibs.enqueue($1, '"enqueued before, committed after"')`, [queue]);
   await early.query('savepoint released');
   await early.query(`select dibs.enqueue($1, '"in a savepoint that was released"')`, [queue]);
   await early.query('release released');
   await early.query('savepoint open');
   await early.query(`select dibs.enqueue($1, '"in an open savepoint"')`, [queue]);
-  const onlyInside = await openTransaction(service.databaseUrl);
+  const onlyInside = await openTransaction(await databaseOf(service.databaseUrl, queue));
   await onlyInside.query('savepoint inside');
   await onlyInside.query(`select dibs.enqueue($1, '"only in a savepoint"')`, [queue]);
   await onlyInside.query('release inside');
   await at.enqueue({ queue, payload: 'there: committed after those' });
-  const late = await openTransaction(service.databaseUrl);
+  const late = await openTransaction(await databaseOf(service.databaseUrl, queue));
   await late.query('select now()');
 
   const count = await purgeWhile(async () => {
@@ -141,11 +142,11 @@ test('a purge leaves every job that comes, or comes back, after its call, whatev
 
 test('a purge leaves the jobs of a transaction with savepoints, however many transactions began after it', async () => {
   await at.configure(queue, {});
-  const old = await openTransaction(service.databaseUrl);
+  const old = await openTransaction(await databaseOf(service.databaseUrl, queue));
   await old.query('savepoint released');
   await old.query(`select dibs.enqueue($1, '"came late"')`, [queue]);
   await old.query('release released');
-  const many = await openTransaction(service.databaseUrl);
+  const many = await openTransaction(await databaseOf(service.databaseUrl, queue));
   await many.query('create temporary table used (n integer)');
   await many.query(`
     do $$
@@ -182,21 +183,20 @@ test('a purge leaves a job whose delay ends after its call, and a job of a group
 
 test('a redrive leaves a job dead that died again after its call', async () => {
   const one = await dead('again');
-  const { query } = service.db;
   let begun = false;
-  service.db.query = async (statement, parameters) => {
-    const rows = (await query.call(service.db, statement, parameters)) as never;
+  const undo = aroundQueries(service, async (_, parameters, run) => {
+    const rows = await run();
     if (parameters && 'after_finished_at' in parameters && !begun) {
       begun = true;
       await at.ok('POST', `/jobs/${one.id}/retry`);
       await at.settle('nack', await at.claimOne(queue), { retry: false });
     }
     return rows;
-  };
+  });
   try {
     expect(await at.ok('POST', `/queues/${queue}/redrive`, {})).toEqual({ count: 0 });
   } finally {
-    service.db.query = query;
+    undo();
   }
   expect(begun).toBe(true);
   expect((await at.get(one.id)).state).toBe('dead');

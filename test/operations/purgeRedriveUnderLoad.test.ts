@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, type Client, client } from '../support/client.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase } from '../support/database.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 const MANY = 20_000;
 
@@ -21,7 +22,7 @@ afterAll(async () => {
 /** Fills a queue with many jobs, an hour old, in the order of their ids. */
 async function fill(queue: string, state: 'ready' | 'dead', lastError: string | null = null): Promise<void> {
   await service.ok('PUT', `/queues/${queue}`, {});
-  await onServer(
+  await onAll(
     database.url,
     `insert into dibs.jobs (queue_id, state, id, run_at, created_at, finished_at, max_attempts, attempt,
         deliveries, payload_bytes, priority, headers, payload, last_error)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { onServer } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -142,7 +142,7 @@ test('dead jobs are kept for the dead_retention_seconds of the queue', async () 
 test('configuring and pausing an existing queue uses up no queue ids', async () => {
   const last = async () => {
     const lastId = 'select last_value::integer as id from dibs.queue_ids';
-    return (await onServer<{ id: number }>(service.databaseUrl, lastId))[0]?.id;
+    return (await onAll<{ id: number }>(service.databaseUrl, lastId))[0]?.id;
   };
   await at.configure(queue, {});
   const before = await last();

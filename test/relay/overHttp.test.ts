@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { unavailable } from '../../src/errors.ts';
+import { aroundQueries } from '../support/aroundQueries.ts';
 import { createDatabase, createOtherDatabase, onServer } from '../support/database.ts';
 import { expectProblem } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -159,10 +161,41 @@ test('an operation moves jobs to another database and back, and their ids lead t
     await arrived(to, 3);
   };
   await move('home.q', 'east.q');
-  expect((await service.call('GET', `/jobs/${jobs[0].id}`)).status).toBe(404);
+  for (const more of ['', '/history'])
+    expect((await service.call('GET', `/jobs/${jobs[0].id}${more}`)).status).toBe(404);
   await move('east.q', 'home.q');
+  const { events } = await ok('GET', `/jobs/${jobs[0].id}/history`);
+  expect(events.map(({ event }: Json) => event)).toEqual(['enqueued', 'moved', 'moved']);
   expect(await ok('GET', `/jobs/${jobs[0].id}`)).toMatchObject({ state: 'ready', payload: 1 });
   expect(await drain('home.q')).toEqual([1, 2, 3]);
+});
+
+test('a triggered schedule enqueues where its queue is: a key that is taken and a full queue are told', async () => {
+  const trigger = () => service.call('POST', '/schedules/t/trigger');
+  await ok('PUT', '/queues/west.t', { max_ready: 1 });
+  await ok('PUT', '/schedules/t', { cron: '0 0 1 1 *', job: { queue: 'west.t', unique_key: 'k' } });
+  const first = await trigger();
+  expect(first).toMatchObject({ status: 201, body: { state: 'ready' } });
+  expect(await trigger()).toMatchObject({ status: 200, body: { id: first.body.id, deduplicated: true } });
+  await ok('PUT', '/schedules/t', { cron: '0 0 1 1 *', job: { queue: 'west.t' } });
+  expectProblem(await trigger(), 429, 'queue_full');
+  await ok('DELETE', '/schedules/t');
+  await ok('DELETE', '/queues/west.t?force=true');
+});
+
+test('while a database cannot tell whether a job is on its way from there, a look at it is 503, not 404', async () => {
+  const { id } = await ok('POST', '/jobs', { queue: 'west.q' });
+  await drain('west.q');
+  const look = () => service.call('GET', `/jobs/${id}`);
+  expectProblem(await look(), 404, 'job_not_found');
+  const undo = aroundQueries(service, (statement, _, run) =>
+    statement.text.includes('from dibs.relay') ? Promise.reject(unavailable()) : run(),
+  );
+  try {
+    expectProblem(await look(), 503, 'unavailable');
+  } finally {
+    undo();
+  }
 });
 
 test('while a database is away, jobs for it are taken and told as scheduled, and are there when it is back', async () => {

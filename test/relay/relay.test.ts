@@ -197,6 +197,7 @@ test('a parcel that is sent again arrives once, also when its jobs are done and 
         id: job?.id as string,
         moved: null,
         waited_seconds: 0,
+        awaited_seconds: null,
         delay_seconds: 0,
         run_at: null,
         priority: 0,
@@ -232,6 +233,40 @@ test('what waits for a queue that is gone goes with it', async () => {
   databases.places.delete('east.gone');
   await home().relay.run();
   expect(await waitingIn(databases, 'home')).toBe(0);
+});
+
+test('jobs that are cancelled while they are sent: each is cancelled here, or arrives', async () => {
+  const other = openReplica(databases);
+  let removed = 0;
+  for (let round = 0; round < 8; round++) {
+    away = true;
+    const jobs = await home().enqueue([
+      { queue: 'here' },
+      ...Array.from({ length: 12 }, (_, i) => ({ queue: 'east.a', payload: payload(`${round} ${i}`) })),
+    ]);
+    away = false;
+    const ids = jobs.slice(1).map(({ id }) => id);
+    const [gone] = await Promise.all([
+      Promise.all(ids.map((id) => home().relay.remove(id))),
+      other.at('home').relay.run(),
+      home().relay.run(),
+    ]);
+    await until(async () => {
+      await home().relay.run();
+      return (await waitingIn(databases, 'home')) === 0;
+    });
+    const arrived = await onServer<{ id: string }>(
+      databases.urls.get('east') as string,
+      'select id from dibs.jobs order by position',
+    );
+    expect(arrived.map(({ id }) => id)).toEqual(ids.filter((_, i) => !gone[i]));
+    for (const job of gone) if (job) expect(job).toMatchObject({ queue: 'east.a', state: 'cancelled' });
+    removed += gone.filter((job) => job).length;
+    await onServer(databases.urls.get('east') as string, 'delete from dibs.jobs');
+  }
+  expect(removed).toBeGreaterThan(0);
+  expect(other.errors).toEqual([]);
+  await other.stop();
 });
 
 test('a request does not wait long for a database that hangs', async () => {

@@ -28,6 +28,7 @@ const DEAF: NotifierListeners = {
   finished: nothing,
   blocked: nothing,
   replaced: nothing,
+  placed: nothing,
   keysChanged: nothing,
   anywhere: nothing,
   active: () => undefined,

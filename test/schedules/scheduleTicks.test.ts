@@ -3,6 +3,7 @@ import { createDatabase, onServer } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { hourly, rewind, secondsFrom } from '../support/schedules.ts';
 import { type Service, startService } from '../support/service.ts';
+import { relaysAreEmpty } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -27,8 +28,10 @@ const EVERY_SECOND = '* * * * * *';
 
 const put = (body: object, as = name): Promise<Json> => at.ok('PUT', `/schedules/${as}`, body);
 const get = (as = name): Promise<Json> => at.ok('GET', `/schedules/${as}`);
-const jobs = async (of = queue): Promise<Json[]> =>
-  (await at.ok('GET', `/jobs?queue=${of}&include=payload&limit=1000`)).jobs;
+const jobs = async (of = queue): Promise<Json[]> => {
+  await relaysAreEmpty(service.databaseUrl);
+  return (await at.ok('GET', `/jobs?queue=${of}&include=payload&limit=1000`)).jobs;
+};
 
 /** Waits until the next tick of a schedule is in the future. */
 const caughtUp = (as = name) =>

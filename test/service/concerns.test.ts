@@ -44,7 +44,7 @@ describe('the verbs of an engine', () => {
     'as',
     'keys',
     'admit',
-    'whyNotReady',
+    'readiness',
     'inMetricsSlot',
     'memory',
     'ledger',
@@ -105,6 +105,7 @@ describe('the verbs of an engine', () => {
     triggerSchedule: () => engine.triggerSchedule({ name: 's' }),
     listDatabases: () => engine.listDatabases({}),
     configureDatabase: () => engine.configureDatabase({ name: 'home', accepts_queues: true }),
+    relocateQueue: () => engine.relocateQueue({ queue, to: 'home' }),
     listKeys: () => engine.listKeys({ limit: 1 }),
     createKey: () => engine.createKey({ name: 'k', scopes: ['read'] }),
     revokeKey: () => engine.revokeKey({ id }),
@@ -137,6 +138,7 @@ describe('the verbs of an engine', () => {
     revokeKey: 'key_not_found',
     rotateKey: 'key_not_found',
     putSchedule: 'invalid_request',
+    relocateQueue: 'queue_elsewhere',
   };
 
   beforeEach(async () => {

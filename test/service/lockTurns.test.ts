@@ -15,23 +15,24 @@ beforeAll(async () => {
   service = await startService();
   at = moves(service);
   verbs = service.engine.as(createCaller({ id: '1', name: 'acme' }, { scopes: SCOPES, queues: ['*'] }));
-  const { db } = service;
   const note = (turn?: LockTurn) => {
     if (turn?.by !== undefined) callers.push(turn.by);
   };
-  const { query, pipeline, transaction } = db;
-  db.query = (statement, parameters, turn) => {
-    note(turn);
-    return query(statement, parameters, turn);
-  };
-  db.pipeline = (calls, sent, turn) => {
-    note(turn);
-    return pipeline(calls, sent, turn);
-  };
-  db.transaction = (work, turn) => {
-    note(turn);
-    return transaction(work, turn);
-  };
+  for (const db of service.pools) {
+    const { query, pipeline, transaction } = db;
+    db.query = (statement, parameters, turn) => {
+      note(turn);
+      return query(statement, parameters, turn);
+    };
+    db.pipeline = (calls, sent, turn) => {
+      note(turn);
+      return pipeline(calls, sent, turn);
+    };
+    db.transaction = (work, turn) => {
+      note(turn);
+      return transaction(work, turn);
+    };
+  }
 });
 afterAll(() => service.stop());
 

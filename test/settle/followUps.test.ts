@@ -4,6 +4,7 @@ import { openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { served } from '../support/served.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -235,7 +236,7 @@ describe('an ack with enqueue', () => {
   test('is 503 and not carried out when the job is locked for too long', async () => {
     const job = await leased();
     const next = at.newQueue('next');
-    const holder = await openClient(service.databaseUrl);
+    const holder = await openClient(await databaseOf(service.databaseUrl, job.queue));
     try {
       await holder.query('begin');
       await holder.query('select from dibs.jobs where id = $1 for update', [job.id]);
@@ -256,7 +257,7 @@ test('a job that is locked holds up only its own ack, not the acks with follow-u
   await at.enqueueAll(Array.from({ length: 20 }, () => ({ queue })));
   const [locked, ...others] = await at.claim(queue, { limit: 20, lease_seconds: 600 });
   const enqueue = [{ queue: next }];
-  const user = await openTransaction(service.databaseUrl);
+  const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
   await user.query('select from dibs.jobs where id = $1 for update', [locked.id]);
   const ack = at.settle('ack', locked, { enqueue });
   // One that was answered 503 on a slow machine may have counted: then it is gone.

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Claimed, client } from '../support/client.ts';
 import { cutWhile } from '../support/cuts.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase } from '../support/database.ts';
 import { http, type Replica, startReplica } from '../support/replica.ts';
+import { onAll, relaysAreEmpty } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 /** Replicas start and are killed. A slow machine takes minutes for that. */
@@ -67,12 +68,13 @@ const settled = (one: Settlement): Promise<number> =>
 
 /** How many follow-ups each job has, and the jobs that still exist. */
 async function found(next: string) {
-  const rows = await onServer<{ of: string }>(
+  await relaysAreEmpty(database.url);
+  const rows = await onAll<{ of: string }>(
     database.url,
     `select payload #>> '{}' as of from dibs.jobs where queue_id = (select id from dibs.queues where name = $1)`,
     [next],
   );
-  const jobs = await onServer<{ id: string; state: string; enqueued: number | null }>(
+  const jobs = await onAll<{ id: string; state: string; enqueued: number | null }>(
     database.url,
     'select id, state, json_array_length(enqueued) as enqueued from dibs.jobs',
   );
@@ -118,7 +120,7 @@ test('kill -9 of a replica in the middle of many settlements: a follow-up exists
     const answered = await Promise.all(answers);
     // The server may still run statements of the killed replica.
     await until(async () => {
-      const busy = await onServer(
+      const busy = await onAll(
         database.url,
         `select from pg_stat_activity where application_name = 'dibs' and datname = current_database()
          and state <> 'idle' and query ilike '%dibs.jobs%'`,

@@ -4,6 +4,7 @@ import { adHoc } from '../support/adHoc.ts';
 import { openTransaction } from '../support/beside.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 
 /** A lease that the sweeper ended: it made the job dead. */
 interface Late {
@@ -40,7 +41,7 @@ async function lateOnes(queue: string, unique_keys: string[]): Promise<Late[]> {
 
 /** An open transaction that has enqueued with these keys. */
 async function holding(queue: string, held: string[]) {
-  const user = await openTransaction(service.databaseUrl);
+  const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
   await user.query('select dibs.enqueue($1, unique_key => key) from unnest($2::text[]) key', [queue, held]);
   return user;
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adHoc } from '../support/adHoc.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -30,7 +31,7 @@ async function delays(queue: string, attempts: number): Promise<number[]> {
     const job = await nacked(queue);
     expect(job).toMatchObject({ state: 'scheduled', attempt: i + 1 });
     found.push(Math.round(await rest(job)));
-    await service.db.query(adHoc(`update dibs.jobs set run_at = now() where id = '${job.id}'`));
+    await onAll(service.databaseUrl, 'update dibs.jobs set run_at = now() where id = $1', [job.id]);
     await at.reaches(job.id, 'ready');
   }
   return found;

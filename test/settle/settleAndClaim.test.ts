@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createSettleAndClaim } from '../../src/claim/settleAndClaim.ts';
 import { unavailable } from '../../src/errors.ts';
 import { createLeaseTimes } from '../../src/leaseTimes.ts';
-import { onServer } from '../support/database.ts';
 import { moves, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const sql = <Row extends Record<string, unknown>>(text: string, values: unknown[]) =>
-  onServer<Row>(service.databaseUrl, text, values);
+  onAll<Row>(service.databaseUrl, text, values);
 const settle = (body: unknown, headers?: Record<string, string>) =>
   service.call('POST', '/jobs/settle', body, headers);
 const item = ({ id, lease_token }: Json) => ({ id, lease_token });

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { onServer } from './database.ts';
+import { onAll } from './severalDatabases.ts';
 
 const CUT = `select pg_terminate_backend(pid) from pg_stat_activity
   where application_name = 'dibs' and datname = current_database()`;
 
 /**
- * Cuts all connections of Dibs to the database again and again, at any moment, until `work` is done. The pauses become
+ * Cuts all connections of Dibs to its databases again and again, at any moment, until `work` is done. The pauses become
  * longer, so that on a slow machine requests get through, too.
  */
 export async function cutWhile(databaseUrl: string, work: Promise<unknown>): Promise<void> {
@@ -15,7 +15,7 @@ export async function cutWhile(databaseUrl: string, work: Promise<unknown>): Pro
   };
   work.then(end, end);
   for (let pauseMs = 30; !done; pauseMs *= 1.01) {
-    await onServer(databaseUrl, CUT);
+    await onAll(databaseUrl, CUT);
     await sleep(Math.random() * pauseMs);
   }
   await work;

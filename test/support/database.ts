@@ -61,10 +61,13 @@ export function dropWith(database: string, other: string): void {
   beside.set(database, [...(beside.get(database) ?? []), other]);
 }
 
+export const createOn = (serverUrl: string, name: string, template = 'template0') =>
+  onServer(serverUrl, `create database ${name} encoding 'UTF8' template ${template}`);
+
 async function create(template: string) {
   const serverUrl = inject('postgresUrl');
   const name = `dibs_test_${randomBytes(6).toString('hex')}`;
-  await onServer(serverUrl, `create database ${name} encoding 'UTF8' template ${template}`);
+  await createOn(serverUrl, name, template);
   return {
     url: urlOf(serverUrl, name),
     async drop() {

@@ -1,5 +1,6 @@
 import { expect, vi } from 'vitest';
 import type { Answer, Service } from './service.ts';
+import { relaysAreEmpty } from './severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -36,10 +37,17 @@ export function moves(service: Service) {
   return {
     ok,
     claim,
-    /** A queue name that no other test of this service uses. */
-    newQueue: (prefix = 'q') => `${prefix}.${++names}`,
+    /** A queue name that no other test of this service uses. No two have the same first part: they spread over databases. */
+    newQueue: (prefix = 'q') => `${prefix}-${++names}`,
+    /** A new queue in the database of this one. */
+    queueBeside: (queue: string) => `${queue}.${++names}`,
     enqueue: (job: object = {}) => ok('POST', '/jobs', job),
-    enqueueAll: async (jobs: object[]): Promise<Json[]> => (await ok('POST', '/jobs/batch', { jobs })).jobs,
+    /** Enqueues a batch. All of its jobs have arrived, wherever their queues are. */
+    async enqueueAll(jobs: object[]): Promise<Json[]> {
+      const made: Json[] = (await ok('POST', '/jobs/batch', { jobs })).jobs;
+      if (new Set(made.map(({ queue }) => queue)).size > 1) await relaysAreEmpty(service.databaseUrl);
+      return made;
+    },
     get: (id: string) => ok('GET', `/jobs/${id}`),
     configure: (queue: string, config: object) => ok('PUT', `/queues/${queue}`, config),
     /** Claims one job, and fails without one. */

@@ -1,22 +1,27 @@
 import { startEngine } from '../../src/engine.ts';
-import { openDatabase } from '../../src/postgres/pool.ts';
+import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { openOthers, othersOf } from './severalDatabases.ts';
 
-/** An engine that notes the names of the statements in each round trip to its database. */
+/** An engine that notes the names of the statements in each round trip to its databases. */
 export async function recordingEngine(databaseUrl: string) {
   const roundTrips: string[][] = [];
-  const db = openDatabase(databaseUrl, 5);
-  const pipeline: typeof db.pipeline = (calls, sent, turn) => {
-    roundTrips.push(calls.map(({ statement: { name = '' } }) => name));
-    return db.pipeline(calls, sent, turn);
-  };
-  const log = () => undefined;
-  const engine = await startEngine({ listenUrl: databaseUrl, log, db: { ...db, pipeline } });
+  const noting = (db: Database): Database => ({
+    ...db,
+    pipeline(calls, sent, turn) {
+      roundTrips.push(calls.map(({ statement: { name = '' } }) => name));
+      return db.pipeline(calls, sent, turn);
+    },
+  });
+  const db = noting(openDatabase(databaseUrl, 5));
+  const { others, close } = await openOthers(db, await othersOf(databaseUrl), noting);
+  const engine = await startEngine({ listenUrl: databaseUrl, log: () => undefined, db, others });
   return {
     engine,
     roundTrips,
     async stop() {
       await engine.stop();
       await db.close();
+      await close();
     },
   };
 }

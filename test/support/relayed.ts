@@ -111,6 +111,7 @@ export function openReplica(
       const side = sides.get(name);
       return side && { serves: side.base.db.serves, receive: side.rooms.receive, ...targets[name] };
     },
+    attemptsOf: () => undefined,
   });
   for (const [name, url] of urls)
     sides.set(name, openSide(name, url, change(pools.get(name) as Database, name), crossingOf(name), errors));

@@ -10,14 +10,13 @@ import {
 } from '../../src/access/access.ts';
 import type { HttpLimits } from '../../src/config/limits.ts';
 import type { Rates } from '../../src/config/rates.ts';
-import { readRegistry } from '../../src/databases/registry.ts';
 import { type EngineOptions, startEngine } from '../../src/engine.ts';
 import { isOutage } from '../../src/errors.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { asRole, createDatabase, SERVING_ROLE } from './database.ts';
 import { checkAnswer } from './openapi.ts';
-import { othersOf } from './severalDatabases.ts';
+import { openOthers, othersOf } from './severalDatabases.ts';
 import { until } from './until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -75,21 +74,19 @@ export async function startService(
   const { onLog } = options;
   const errors: unknown[] = [];
   const acts: Json[] = [];
-  const servingUrl = options.asOwner ? databaseUrl : asRole(databaseUrl, SERVING_ROLE);
+  const served = (url: string) => (options.asOwner ? url : asRole(url, SERVING_ROLE));
+  const servingUrl = served(databaseUrl);
   const db = openDatabase(servingUrl, 10);
   const given = options.others ?? (await othersOf(databaseUrl));
-  const others = Object.entries(given).map(([name, url]) => ({
-    name,
-    db: openDatabase(asRole(url, SERVING_ROLE), 10),
-    listenUrl: asRole(url, SERVING_ROLE),
-    migrate: async () => undefined,
-  }));
+  const beside = await openOthers(
+    db,
+    Object.fromEntries(Object.entries(given).map(([name, url]) => [name, served(url)])),
+  );
   const memory = createMemory(options.maxMemoryBytes);
   const built = new AbortController();
   const engine = await startEngine({
     db,
-    others:
-      others.length > 0 ? { list: others, registry: await readRegistry(db, Object.keys(given)) } : undefined,
+    others: beside.others,
     memory,
     metricsQueues: options.metricsQueues,
     newQueuesPerSecond: options.newQueuesPerSecond,
@@ -168,6 +165,8 @@ export async function startService(
   return {
     databaseUrl,
     db,
+    /** Its pools, of home and of the databases beside it. */
+    pools: [db, ...beside.pools],
     engine,
     app,
     call,
@@ -184,7 +183,7 @@ export async function startService(
       await app.close();
       await engine.stop();
       await db.close();
-      for (const other of others) await other.db.close();
+      await beside.close();
       await database?.drop();
     },
   };

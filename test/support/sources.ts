@@ -7,7 +7,7 @@ export const textOf = (path: string): string => readFileSync(`${ROOT}${path}`, '
 
 /** The TypeScript files of the service, as paths from the root. */
 export function sources(): string[] {
-  const below = ['src', 'routes', 'commands', 'clients/typescript/src'].flatMap((folder) =>
+  const below = ['src', 'routes', 'queuesFile', 'commands', 'clients/typescript/src'].flatMap((folder) =>
     readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
   );
   return ['main.ts', 'serve.ts', ...below.filter((file) => file.endsWith('.ts'))];

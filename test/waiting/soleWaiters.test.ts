@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
-import { onServer } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
+import { databaseOf, onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 const sql = <Row extends object>(text: string, values: unknown[] = []) =>
-  onServer<Row & Record<string, unknown>>(here.databaseUrl, text, values);
+  onAll<Row & Record<string, unknown>>(here.databaseUrl, text, values);
 
 const markOf = async (id: string) =>
   (await sql<{ until: string }>('select awaited_until::text as until from dibs.jobs where id = $1', [id]))[0]
@@ -161,7 +161,7 @@ describe('a job is kept for the others', () => {
 
 test('a client whose time is over while an ack of its job is under way gets the end of that ack, not a 201 for a job that is gone', async () => {
   const { answer, lease } = await awaited({}, {}, 1);
-  const holder = await openTransaction(here.databaseUrl);
+  const holder = await openTransaction(await databaseOf(here.databaseUrl, lease.queue));
   await holder.query('select from dibs.jobs where id = $1 for update', [lease.id]);
   const acked = at.settle('ack', lease, { result: 1 });
   let isAnswered = false;

@@ -75,6 +75,8 @@ export interface AuditEntry {
   schedule: string | null;
   /** To which access key. */
   key_id: string | null;
+  /** To which database. */
+  database: string | null;
   /** To how many jobs. Null where it is not about jobs, or not known. */
   count: number | null;
   /** `done`, `failed`, or the `code` of the refusal. */
@@ -160,7 +162,7 @@ export interface Explanation {
   /** The id of the job. */
   id: string;
   state: JobState;
-  /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
+  /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
   code: 'next_in_line' | 'delayed' | 'backing_off' | 'behind_in_group' | 'queue_paused' | 'max_leased_reached' | 'rate_limited' | 'leased' | 'dead' | 'completed' | 'cancelled';
   /** The reason in words. */
   detail: string;
@@ -223,6 +225,8 @@ export interface FieldProblem {
 export interface Health {
   /** Always `ok`: what is not well is a problem document. */
   status: 'ok';
+  /** Of `/readyz`, where there are several databases: those that take no writes now. Left out while all do. */
+  not_ready?: NotReady[];
 }
 
 /** Something that happened to a job. */
@@ -559,14 +563,21 @@ export interface NewKey {
   expires_in_seconds?: number;
 }
 
+/** A database that takes no writes now. */
+export interface NotReady {
+  name: DatabaseName;
+  /** Why it takes no writes. */
+  reason: string;
+}
+
 /** An operation on many jobs, with its progress. */
 export interface Operation {
   /** Opaque. Newer operations have larger ids. */
   id: string;
-  /** What to do to each job, as the call for a single job does it. `move`: to the queue `to`. */
-  verb: 'cancel' | 'retry' | 'delete' | 'move';
+  /** What it does to each job. `relocate`: the whole queue goes to the database `to`. */
+  verb: 'cancel' | 'retry' | 'delete' | 'move' | 'relocate';
   queue: QueueName;
-  /** The queue that a move goes to. */
+  /** The queue that a move goes to, or the database that a relocation goes to. */
   to: string | null;
   filter: JobFilter;
   /** It only counts. */
@@ -583,6 +594,8 @@ export interface Operation {
   skipped: number;
   /** Why it failed. */
   error: string | null;
+  /** For how long calls for the queue of a relocation will wait, at most. Null until its jobs are counted, and for other verbs. */
+  hold_seconds: number | null;
   /** When it was started. It touches no job that came, or came back, later. */
   created_at: string;
   /** When it ended. */
@@ -853,6 +866,13 @@ export interface ReleaseRequest {
   lease_token: string;
   /** How long from now the job becomes ready again. Default: 0. */
   delay_seconds?: number;
+}
+
+/** The database that a queue goes to. */
+export interface RelocateRequest {
+  to: DatabaseName;
+  /** Count only. Default: false. */
+  dry_run?: boolean;
 }
 
 /** A number for each time of `at`; null where it is not known. */
@@ -1350,6 +1370,15 @@ export const listOperations = (
   } = {},
 ): Promise<OperationPage> =>
   client.request({ method: 'GET', path: '/operations', query: { queue: options.queue, state: options.state, limit: options.limit, cursor: options.cursor } }, options);
+
+/** Move a queue to another database */
+export const relocateQueue = (
+  client: Caller,
+  queue: QueueName,
+  body: RelocateRequest,
+  options: CallOptions = {},
+): Promise<Operation> =>
+  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/relocate`, body }, options);
 
 /** Get an operation */
 export const getOperation = (

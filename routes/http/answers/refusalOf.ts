@@ -13,7 +13,7 @@ const PARTS: Record<string, PartError['in']> = {
 };
 
 /** The JSON pointer to the field that a validation error is about: also to a missing or an unknown field. */
-function pointer(error: NonNullable<FastifyError['validation']>[number]): string {
+export function pointer(error: NonNullable<FastifyError['validation']>[number]): string {
   const { missingProperty, additionalProperty, propertyName } = error.params as Record<string, string>;
   // For an error in a name itself, such as its length, Ajv puts the name beside the params.
   const badName = (error as { propertyName?: string }).propertyName;

@@ -5,9 +5,10 @@ import type { App } from '../connection/fastify.ts';
 import { isOverTls } from '../security/safeHeaders.ts';
 import { openApi } from './openapi.ts';
 import { toOpenApi30 } from './openapi30.ts';
+import { queuesFileSchema } from './queuesFileSchema.ts';
 import { swaggerPage } from './swaggerPage.ts';
 
-/** A second app with the same routes. It serves the OpenAPI document and Swagger UI. */
+/** A second app with the same routes. It serves the OpenAPI document, Swagger UI, and the schema of queues files. */
 export async function describingApp(
   addRoutes: (app: App) => void,
   logger: FastifyBaseLogger,
@@ -28,12 +29,13 @@ export async function describingApp(
     );
   serve('/openapi.json', () => app.swagger());
   serve('/openapi-3.0.json', () => toOpenApi30(app.swagger()));
+  serve('/queues.schema.json', queuesFileSchema);
   await app.ready();
   return app;
 }
 
-/** Serves the OpenAPI document and Swagger UI. */
+/** Serves what `describingApp` has. */
 export function docsRoutes(app: App, addRoutes: (app: App) => void): void {
-  const urls = ['/openapi.json', '/openapi-3.0.json', '/docs', '/docs/*'];
+  const urls = ['/openapi.json', '/openapi-3.0.json', '/queues.schema.json', '/docs', '/docs/*'];
   lazily(app, urls, () => describingApp(addRoutes, app.log, isOverTls(app)));
 }

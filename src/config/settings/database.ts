@@ -74,4 +74,10 @@ export const DATABASE = {
     default: '',
     about: 'For both URLs, where they have no `sslnegotiation`. Without either, it is `postgres`.',
   },
+  QUEUES_FILE: {
+    kind: 'text',
+    is: 'path of a file',
+    about:
+      'A YAML file with queues and schedules as they should be. Each replica applies it at its start, and deletes nothing: [queues as code](queues-as-code.md).',
+  },
 } satisfies Settings;

@@ -35,6 +35,7 @@ async function openRooms(url: string, claimsOf: Parameters<typeof createRooms>[1
     active: base.rest.heardActive,
     looked: base.rest.heardLook,
     keysChanged: log,
+    placed: log,
   });
   const duties = startDuties({
     ...base,

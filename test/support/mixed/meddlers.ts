@@ -110,6 +110,18 @@ export async function purger(world: World, random: Random): Promise<void> {
   }
 }
 
+/** Moves queues from database to database. Those of home stay: SQL enqueues there. */
+export async function relocator({ cluster, inHome, stopping }: World, random: Random): Promise<void> {
+  const queues = QUEUE_NAMES.filter((queue) => !inHome.has(queue));
+  const answer = await cluster.call(random, 'GET', '/databases');
+  const names: string[] = answer?.body.databases.map(({ name }: { name: string }) => name) ?? [];
+  while (!stopping() && names.length > 1 && queues.length > 0) {
+    await sleep(random.between(500, 3000));
+    const path = `/queues/${random.oneOf(queues)}/relocate`;
+    await cluster.call(random, 'POST', path, { to: random.oneOf(names) }, { expected: [409] });
+  }
+}
+
 export async function killer(world: World, random: Random): Promise<void> {
   while (!world.stopping()) {
     await sleep(random.between(500, 3500));

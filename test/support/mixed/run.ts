@@ -2,7 +2,7 @@ import { enough } from '../until.ts';
 import { breaker } from './breaker.ts';
 import { createCluster } from './calls.ts';
 import { drain } from './drain.ts';
-import { killer, meddler, purger } from './meddlers.ts';
+import { killer, meddler, purger, relocator } from './meddlers.ts';
 import { producer } from './producers.ts';
 import { QUEUES } from './queues.ts';
 import { createRandom, type Random } from './random.ts';
@@ -19,6 +19,7 @@ const ACTORS: { act(world: World, random: Random): Promise<void>; number: number
   { act: meddler, number: 4 },
   { act: purger, number: 1 },
   { act: breaker, number: 3 },
+  { act: relocator, number: 1 },
   { act: killer, number: 1 },
 ];
 

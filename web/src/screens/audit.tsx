@@ -92,7 +92,8 @@ function Entries({ filters }: { filters: Record<string, string> }) {
               <td>{entry.verb}</td>
               <td>
                 {entry.queue && <QueueLink name={entry.queue} />}{' '}
-                {entry.job_id && <JobLink id={entry.job_id} />} {entry.schedule} {entry.key_id}
+                {entry.job_id && <JobLink id={entry.job_id} />} {entry.schedule} {entry.key_id}{' '}
+                {entry.database}
               </td>
               <td class="n">{count(entry.count)}</td>
               <td>{entry.outcome}</td>

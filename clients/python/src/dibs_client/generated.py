@@ -65,6 +65,7 @@ class AuditEntry(TypedDict):
     job_id: str | None
     schedule: str | None
     key_id: str | None
+    database: str | None
     count: int | None
     outcome: str
     address: str | None
@@ -176,6 +177,7 @@ class Health(TypedDict):
     """Alive or ready."""
 
     status: Literal["ok"]
+    not_ready: NotRequired[list[NotReady]]
 
 
 class HistoryEvent(TypedDict):
@@ -400,11 +402,18 @@ class NewKey(TypedDict):
     expires_in_seconds: NotRequired[float]
 
 
+class NotReady(TypedDict):
+    """A database that takes no writes now."""
+
+    name: DatabaseName
+    reason: str
+
+
 class Operation(TypedDict):
     """An operation on many jobs, with its progress."""
 
     id: str
-    verb: Literal["cancel", "retry", "delete", "move"]
+    verb: Literal["cancel", "retry", "delete", "move", "relocate"]
     queue: QueueName
     to: str | None
     filter: JobFilter
@@ -415,6 +424,7 @@ class Operation(TypedDict):
     done: int
     skipped: int
     error: str | None
+    hold_seconds: float | None
     created_at: str
     finished_at: str | None
 
@@ -614,6 +624,13 @@ class ReleaseRequest(TypedDict):
 
     lease_token: str
     delay_seconds: NotRequired[float]
+
+
+class RelocateRequest(TypedDict):
+    """The database that a queue goes to."""
+
+    to: DatabaseName
+    dry_run: NotRequired[bool]
 
 
 class SampleSeries(TypedDict):
@@ -1230,6 +1247,21 @@ class Operations:
             "GET",
             "/operations",
             query={"queue": queue, "state": state, "limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )
+
+    def relocate_queue(
+        self,
+        queue: "QueueName",
+        body: "RelocateRequest",
+        *,
+        timeout: float | None = None,
+    ) -> "Operation":
+        """Move a queue to another database."""
+        return self.request(
+            "POST",
+            f'/queues/{quote(queue, safe="")}/relocate',
+            body,
             timeout=timeout,
         )
 

@@ -1,0 +1,47 @@
+import type { QueueInFile } from '../routes/schemas/queuesFile.ts';
+import { type Change, type Now, type Plan, planOf, type ScheduleNow, scheduleAfter } from './plan.ts';
+import type { Wish } from './read.ts';
+
+/** Where a file is applied: a running Dibs, or the replica that starts. */
+export interface Place {
+  queues(): Promise<Now['queues']>;
+  schedules(): Promise<Now['schedules']>;
+  keys(): Promise<Now['keys']>;
+  /** `database` is for a new queue. */
+  putQueue(name: string, queue: QueueInFile): Promise<void>;
+  putSchedule(name: string, schedule: ScheduleNow): Promise<void>;
+  /** Returns whether it is gone. A queue that has jobs by now stays. */
+  deleteQueue(name: string): Promise<boolean>;
+  deleteSchedule(name: string): Promise<void>;
+}
+
+/** How each change of a plan is made. */
+export interface Planned {
+  plan: Plan;
+  /** Returns whether the change was made. */
+  make(change: Change): Promise<boolean>;
+}
+
+/** Compares what there is with what a file says. Nothing is changed yet. */
+export async function planFor(place: Place, wish: Wish, prune: boolean): Promise<Planned> {
+  const now: Now = {
+    queues: wish.queues ? await place.queues() : new Map(),
+    schedules: wish.schedules ? await place.schedules() : new Map(),
+    keys: wish.keys ? await place.keys() : new Map(),
+  };
+  return {
+    plan: planOf(wish, now, prune),
+    async make({ kind, name, action }) {
+      if (action === 'delete' && kind === 'queue') return place.deleteQueue(name);
+      if (action === 'delete') await place.deleteSchedule(name);
+      else if (kind === 'queue') {
+        const { database, ...config }: QueueInFile = wish.queues?.get(name) ?? {};
+        await place.putQueue(name, action === 'create' ? { ...config, database } : config);
+      } else {
+        const wished = wish.schedules?.get(name) as ScheduleNow;
+        await place.putSchedule(name, scheduleAfter(wished, now.schedules.get(name)));
+      }
+      return true;
+    },
+  };
+}

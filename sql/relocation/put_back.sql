@@ -1,0 +1,23 @@
+-- In the source: puts the next :limit jobs behind the id :after back.
+with record as materialized (
+  select
+  from dibs.relocating_queues
+  where queue_id = :queue_id and relocation = :relocation and role = 'returning'
+  for share
+),
+batch as materialized (
+  select j.id
+  from dibs.relocating_jobs j
+  where j.queue_id = :queue_id and j.id > :after and exists (select from record)
+  order by j.queue_id, j.id
+  limit (select :limit::integer)
+),
+taken as (
+  delete from dibs.relocating_jobs j
+  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
+  returning j.*
+),
+put as (
+  insert into dibs.jobs select * from taken
+)
+select count(*)::integer as count, (select id from batch order by id desc limit 1) as last_id from batch;

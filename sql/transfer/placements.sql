@@ -1,0 +1,3 @@
+-- Where each queue lives. In home.
+select queue_id, name, database
+from dibs.placements;

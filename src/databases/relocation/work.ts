@@ -1,0 +1,257 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DatabaseEngine } from '../../engine/open.ts';
+import { HeldUp, isOutage, QueueGone } from '../../errors.ts';
+import { FIRST_ID, LAST_ID } from '../../ids.ts';
+import { isLockTimeout } from '../../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../../postgres/lockWait.ts';
+import { causeOf } from '../../postgres/outageLog.ts';
+import { planned } from '../../postgres/statements.ts';
+import { copyQueue, NotWanted } from './copy.ts';
+import type { Record, Relocation } from './record.ts';
+
+/** One statement takes so many jobs out, puts so many back, or deletes so many. */
+const SLICE = 2000;
+/** What failed is tried again after this time. */
+const AGAIN_MS = 500;
+/** A relocation that cannot begin for so long fails. A queue that cannot leave, or be copied, for so long comes back. */
+const GIVE_UP_MS = 10_000;
+const TELL_MS = 1000;
+
+/** An estimate of how fast jobs are copied, on the safe side. See docs/performance.md. */
+const JOBS_PER_SECOND = 15_000;
+const BYTES_PER_SECOND = 15_000_000;
+const LEAST_SECONDS = 1;
+
+const statements = {
+  size: { ...planned('relocation/size'), timeoutMs: 120_000 },
+  lock: planned('changing/queue_lock'),
+  leave: planned('relocation/leave'),
+  record: planned('relocation/record'),
+  takeOut: planned('relocation/take_out'),
+  turnBack: planned('relocation/turn_back'),
+  putBack: planned('relocation/put_back'),
+  arriving: planned('relocation/arriving'),
+  restore: planned('relocation/restore'),
+  restoreArrivals: planned('relocation/restore_arrivals'),
+  refuse: planned('relocation/refuse'),
+  dropJobs: planned('relocation/drop_jobs'),
+  dropRest: planned('relocation/drop_rest'),
+  forget: planned('relocation/forget'),
+};
+
+/** The engines of the databases between which a queue goes. */
+export interface Between {
+  source: DatabaseEngine;
+  target: DatabaseEngine;
+}
+
+interface Context extends Between {
+  record: Record;
+  relocation: Relocation;
+  /** Ends the copy that is under way. */
+  stop: AbortSignal;
+  /** So many more jobs are copied. */
+  copied(jobs: number): void;
+}
+
+/** The queue is here, with jobs that this replica knows nothing of. Those that wait for them look once. */
+function welcome({ base, rooms }: DatabaseEngine, queue: string): void {
+  base.queues.changed(queue);
+  base.leaseHorizon.scanAll();
+  base.scheduledHorizon.scanAll();
+  base.notifier.ready(queue);
+  rooms.repair.lookAgain();
+}
+
+/** Counts the jobs. Then calls for the queue wait. */
+async function count({ record, relocation, source }: Context): Promise<void> {
+  const { id, queue_id, dry_run } = relocation;
+  const [size] = await source.base.db.query(statements.size, { queue_id });
+  const { jobs, bytes } = size as { jobs: number; bytes: number };
+  const seconds = LEAST_SECONDS + jobs / JOBS_PER_SECOND + bytes / BYTES_PER_SECOND;
+  await record.counted(id, jobs, Math.ceil(seconds * 10) / 10);
+  if (dry_run) {
+    relocation.phase = 'ended';
+    return;
+  }
+  // A transaction that holds the queue would keep it from leaving. Calls need not wait for that.
+  await source.base.db.query(statements.lock, { queue_id }, { queue: queue_id, tryMs: SHORT_LOCK_WAIT_MS });
+  await record.next(relocation, 'leaving', { unlessStopped: true, with: 'hold' });
+}
+
+/** Takes the row of the queue out of the source, and then its jobs. @throws QueueGone */
+async function leave({ relocation, source, stop }: Context): Promise<void> {
+  const { db, queues } = source.base;
+  const { id, queue_id, queue } = relocation;
+  const asked = { queue_id, relocation: id };
+  await db.query(statements.leave, asked, { queue: queue_id });
+  queues.changed(queue);
+  const [left] = await db.query(statements.record, { queue_id });
+  if (!left) throw new QueueGone();
+  if (left.relocation !== id || left.role !== 'leaving') throw new NotWanted();
+  for (let before = LAST_ID, count = SLICE; count === SLICE; ) {
+    stop.throwIfAborted();
+    const turn = { queue: queue_id };
+    const [taken] = await db.query(statements.takeOut, { ...asked, before, limit: SLICE }, turn);
+    count = taken?.count ?? 0;
+    before = taken?.first_id ?? before;
+  }
+}
+
+/** Lets the queue leave, and copies it. */
+async function leaveAndCopy(context: Context): Promise<void> {
+  const { record, relocation, source, target, stop, copied } = context;
+  await leave(context);
+  await copyQueue({ source: source.base.db, target: target.base.db }, relocation, {
+    copied,
+    signal: stop,
+    mayCommit: () => record.next(relocation, 'arriving', { unlessStopped: true }),
+  });
+}
+
+/** Looks whether the copy has arrived. If it has, the queue lives in the target from now on. */
+async function switchOver({ record, relocation, target }: Context): Promise<void> {
+  const { id, queue_id, queue, attempt } = relocation;
+  const { db } = target.base;
+  const [found] = await db.query(statements.record, { queue_id });
+  if (found?.relocation === id && found.role === 'arrived') {
+    if (!(await record.next(relocation, 'cleaning', { with: 'switch' }))) throw new NotWanted();
+    return welcome(target, queue);
+  }
+  const refused = await db.query(
+    statements.refuse,
+    { queue_id, relocation: id, attempt },
+    { queue: queue_id },
+  );
+  if (refused.length > 0 && !(await record.next(relocation, 'leaving'))) throw new NotWanted();
+}
+
+/** Deletes what the source still has of the queue. */
+async function clean({ record, relocation, source, target }: Context): Promise<void> {
+  const { id, queue_id } = relocation;
+  const { db } = source.base;
+  for (let after = FIRST_ID, count = SLICE; count === SLICE; ) {
+    const [dropped] = await db.query(statements.dropJobs, { queue_id, after, limit: SLICE });
+    count = dropped?.count ?? 0;
+    after = dropped?.last_id ?? after;
+  }
+  await db.query(statements.dropRest, { queue_id });
+  for (const engine of [source, target])
+    await engine.base.db.query(statements.forget, { queue_id, relocation: id });
+  await record.ended(relocation, 'done');
+  relocation.phase = 'ended';
+}
+
+/** Brings the queue back into its source, with all of its jobs. */
+async function comeBack({ record, relocation, source, target }: Context): Promise<void> {
+  const { id, queue_id, queue, is_stopped, error } = relocation;
+  const { db, queues } = source.base;
+  const asked = { queue_id, relocation: id };
+  const [turned] = await db.query(statements.turnBack, asked);
+  if (turned) {
+    for (let after = FIRST_ID, count = SLICE; count === SLICE; ) {
+      const [put] = await db.query(statements.putBack, { ...asked, after, limit: SLICE });
+      count = put?.count ?? 0;
+      after = put?.last_id ?? after;
+    }
+    await db.transaction(async (transaction) => {
+      const [left] = await transaction.query(statements.record, { queue_id });
+      await transaction.query(statements.arriving, { queue_id });
+      const [restored] = await transaction.query(statements.restore, asked);
+      if (restored) await transaction.query(statements.restoreArrivals, { arrivals: left?.arrivals ?? '[]' });
+    });
+  }
+  // Where the target is away, its note that a copy was refused stays. The next relocation writes over it.
+  await target.base.db.query(statements.forget, asked).catch(() => undefined);
+  queues.changed(queue);
+  await record.letGo(relocation, (await queues.lookNow(queue)) === undefined);
+  await record.ended(relocation, is_stopped && error === null ? 'cancelled' : 'failed');
+  relocation.phase = 'ended';
+  welcome(source, queue);
+}
+
+const steps = {
+  counting: count,
+  leaving: leaveAndCopy,
+  arriving: switchOver,
+  cleaning: clean,
+  returning: comeBack,
+};
+
+/** Whether the same step may succeed later. */
+const mayPass = (error: unknown): boolean => isOutage(error) || isLockTimeout(error);
+
+function whyOf(error: unknown): string {
+  if (error instanceof QueueGone) return 'The queue was deleted.';
+  if (isLockTimeout(error) || error instanceof HeldUp) return 'A transaction holds the queue.';
+  return causeOf((error as Error).cause ?? error);
+}
+
+/** Works on a relocation until it has ended, another replica works on it, or `stopping` is aborted. */
+export async function workOn(
+  relocation: Relocation,
+  between: Between,
+  how: { record: Record; stopping: AbortSignal; log(error: unknown, message: string): void },
+): Promise<void> {
+  const { record, stopping, log } = how;
+  const asked = new AbortController();
+  let done = 0;
+  const context: Context = {
+    ...{ ...between, record, relocation },
+    stop: AbortSignal.any([asked.signal, stopping]),
+    copied(jobs) {
+      done += jobs;
+    },
+  };
+
+  async function tell(): Promise<void> {
+    if (!(await record.goOn(relocation.id, done))) return;
+    relocation.is_stopped = true;
+    asked.abort();
+  }
+  const telling = setInterval(() => void tell().catch(() => undefined), TELL_MS);
+
+  /** It ends where calls do not wait yet, and comes back where they do. Later, it is too late. */
+  async function giveUp(error?: string): Promise<void> {
+    const { phase } = relocation;
+    if (phase === 'leaving') await record.next(relocation, 'returning', { error });
+    if (phase !== 'counting') return;
+    await record.ended(relocation, error === undefined ? 'cancelled' : 'failed', error);
+    relocation.phase = 'ended';
+  }
+
+  async function step(): Promise<void> {
+    const { phase } = relocation;
+    if (relocation.is_stopped && (phase === 'counting' || phase === 'leaving')) return giveUp();
+    if (phase === 'ended') return;
+    if (phase === 'leaving') done = 0;
+    await steps[phase](context);
+  }
+
+  let failsSince: number | undefined;
+  /** Returns whether this replica goes on. */
+  async function afterFailure(error: unknown): Promise<boolean> {
+    if (stopping.aborted || error instanceof NotWanted) return false;
+    if (asked.signal.aborted && relocation.phase === 'leaving') return true;
+    const passes = mayPass(error);
+    if (!passes) log(error, `the relocation of the queue ${relocation.queue} met an error`);
+    failsSince ??= performance.now();
+    const isLong = performance.now() - failsSince > GIVE_UP_MS;
+    if (!passes || isLong) await giveUp(whyOf(error));
+    await sleep(AGAIN_MS, undefined, { signal: stopping }).catch(() => undefined);
+    return true;
+  }
+
+  try {
+    for (let goesOn = true; goesOn && relocation.phase !== 'ended'; )
+      try {
+        await step();
+        failsSince = undefined;
+      } catch (error) {
+        goesOn = await afterFailure(error);
+      }
+  } finally {
+    clearInterval(telling);
+    await record.leave(relocation.id).catch(() => undefined);
+  }
+}

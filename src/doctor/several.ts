@@ -1,0 +1,188 @@
+import { HOME } from '../config/databases.ts';
+import { type Connected, type Databases, dbOf, withClients } from '../databases/clients.ts';
+import { checkIdentity, type Registry, readRegistry } from '../databases/registry.ts';
+import { StartError } from '../errors.ts';
+import { rowsOf } from '../postgres/client.ts';
+import { planned, row } from '../postgres/statements.ts';
+import { FAR_ABOVE, type Finding, lasting, ok, problem, warning } from './finding.ts';
+
+/*
+ * What several databases are together: whether they are those of one Dibs, each queue is in its place, and jobs from one to
+ * another arrive.
+ */
+
+export interface Found extends Finding {
+  /** Where there are several databases: which one it is about. */
+  database?: string;
+}
+
+interface Placed {
+  queue_id: number;
+  name: string;
+  database: string;
+}
+
+const statements = {
+  settings: planned('doctor/settings'),
+  placements: planned('transfer/placements', row<Placed>()),
+  queuesElsewhere: planned('doctor/queues_elsewhere', row<{ id: number; name: string }>()),
+  queuesMissing: planned('doctor/queues_missing', row<{ count: number }>()),
+  waiting: planned('relay/waiting', row<{ jobs: number; oldest_seconds: number | null }>()),
+};
+
+/** Jobs arrive within a second, where their database is there. */
+const LATE_SECONDS = 60;
+const MOST_WAITING = 1_000_000;
+const SHOWN = 5;
+
+type All = [Connected, ...Connected[]];
+
+const stranger = (found: string) =>
+  problem(
+    'identity',
+    found,
+    'No replica starts with these URLs, and jobs may be looked for where they are not.',
+    'Give every replica, and this command, the same URLs: DATABASE_URL, and DATABASE_URL_<NAME> for each further database.',
+  );
+
+/** The error of a start, as a finding. */
+async function asFinding<T>(look: () => Promise<T>): Promise<T | Finding> {
+  try {
+    return await look();
+  } catch (error) {
+    if (error instanceof StartError) return stranger(error.message);
+    throw error;
+  }
+}
+
+async function checkOther(registry: Registry, { name, at }: Connected): Promise<Finding> {
+  const found = await asFinding(() => at((client) => checkIdentity(registry, name, dbOf(client))));
+  if ('level' in found) return found;
+  if (registry.known.has(name)) return ok('identity', `This is the database "${name}" of this Dibs.`);
+  return warning(
+    'identity',
+    'No replica has used this database yet.',
+    'It has no queues, and gets none.',
+    `Start the replicas with it, one after the other (docs/scaling.md).`,
+  );
+}
+
+const majorOf = async ({ at }: Connected): Promise<number> => {
+  const [version] = await at((client) =>
+    rowsOf(client, statements.settings, { names: ['server_version_num'] }),
+  );
+  return Math.floor(Number(version?.setting) / 10_000);
+};
+
+/** Whether all databases have one major version of PostgreSQL. */
+async function checkVersions([home, ...others]: All): Promise<Found[]> {
+  const here = await majorOf(home);
+  const found: Found[] = [];
+  for (const one of others) {
+    const major = await majorOf(one);
+    if (major === here) continue;
+    found.push({
+      database: one.name,
+      ...warning(
+        'same_version',
+        `PostgreSQL ${major}, and home has ${here}.`,
+        'It works. But plans differ, and so does what a queue costs in one and in the other.',
+        'Upgrade the older one when you can.',
+      ),
+    });
+  }
+  return found.length > 0
+    ? found
+    : [{ database: HOME, ...ok('same_version', `All databases have PostgreSQL ${here}.`) }];
+}
+
+const listed = (names: string[]) =>
+  names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? `, and ${names.length - SHOWN} more` : '');
+
+/** The queues of a database that have no place, or another one. Home is asked last: it knows places before queues are made. */
+async function misplacedIn(one: Connected, home: Connected): Promise<Map<string, string | undefined>> {
+  const places = await home.at((client) => rowsOf(client, statements.placements));
+  const ids = places.filter(({ database }) => database === one.name).map(({ queue_id }) => queue_id);
+  const queues = await one.at((client) => rowsOf(client, statements.queuesElsewhere, { ids }));
+  const placeOf = new Map(places.map(({ queue_id, database }) => [queue_id, database]));
+  return new Map(queues.map(({ id, name }) => [name, placeOf.get(id)]));
+}
+
+/** Whether the queues of a database are in their place. */
+async function checkPlaces(one: Connected, home: Connected): Promise<Finding[]> {
+  let misplaced = await misplacedIn(one, home);
+  // A queue that is created, or deleted, at this moment is in its place at the next one.
+  if (misplaced.size > 0) {
+    const again = await misplacedIn(one, home);
+    misplaced = new Map([...again].filter(([name]) => misplaced.has(name)));
+  }
+  const elsewhere = [...misplaced].filter(([, place]) => place !== undefined).map(([name]) => name);
+  const nowhere = [...misplaced].filter(([, place]) => place === undefined).map(([name]) => name);
+  const findings: Finding[] = [];
+  if (elsewhere.length > 0)
+    findings.push(
+      warning(
+        'places',
+        `Queues are here, and their place is another database: ${listed(elsewhere)}.`,
+        'They move, or a move of them was broken off. No request reaches the jobs that they have here.',
+        'Wait until their moves have ended (dibs operations). If none runs, look at both databases before you delete the rows here.',
+      ),
+    );
+  if (nowhere.length > 0)
+    findings.push(
+      problem(
+        'places',
+        `Queues are here that have no place: ${listed(nowhere)}.`,
+        'No request reaches their jobs.',
+        'If their jobs matter: insert their numbers and names into dibs.placements of home, with the name of this database.',
+      ),
+    );
+  if (findings.length > 0) return findings;
+  const ids = (await home.at((client) => rowsOf(client, statements.placements)))
+    .filter(({ database }) => database === one.name)
+    .map(({ queue_id }) => queue_id);
+  const [missing] = await one.at((client) => rowsOf(client, statements.queuesMissing, { ids }));
+  const notYet = missing?.count
+    ? ` ${missing.count} more have their place here, and are not created yet.`
+    : '';
+  return [ok('places', `${ids.length - (missing?.count ?? 0)} queues are here, each in its place.${notYet}`)];
+}
+
+/** Whether jobs for other databases arrive there. */
+async function checkRelay({ at }: Connected): Promise<Finding> {
+  const [waiting] = await at((client) => rowsOf(client, statements.waiting, { most: MOST_WAITING }));
+  const seconds = waiting?.oldest_seconds ?? 0;
+  const found = `${waiting?.jobs ?? 0} jobs wait here to arrive in other databases`;
+  if (seconds <= LATE_SECONDS) return ok('relay', `${found}.`);
+  return (seconds > FAR_ABOVE * LATE_SECONDS ? problem : warning)(
+    'relay',
+    `${found}, the oldest for ${lasting(seconds)}.`,
+    'Workers get them when they have arrived. They are not lost.',
+    'See which database is away (dibs databases), and whether replicas run. The log says why they were not sent.',
+  );
+}
+
+/**
+ * Looks at databases that this Dibs can serve from, together. `given`: the names of all beside home that have URLs.
+ * @throws StartError for an outage
+ */
+export const examineTogether = (databases: Databases, given: string[]): Promise<Found[]> =>
+  withClients(databases, 'dibs doctor', async (all) => {
+    const [home, ...others] = all;
+    const registry = await asFinding(() => home.at((client) => readRegistry(dbOf(client), given)));
+    if ('level' in registry) return [{ database: HOME, ...registry }];
+    if (given.length === 0) return [];
+    const found: Found[] = [];
+    const belong: Connected[] = [home];
+    for (const one of others) {
+      const finding = await checkOther(registry, one);
+      found.push({ database: one.name, ...finding });
+      if (finding.level === 'ok') belong.push(one);
+    }
+    found.push(...(await checkVersions(all)));
+    for (const one of belong) {
+      for (const finding of await checkPlaces(one, home)) found.push({ database: one.name, ...finding });
+      found.push({ database: one.name, ...(await checkRelay(one)) });
+    }
+    return found;
+  });

@@ -1,0 +1,214 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRecord } from '../../src/databases/relocation/record.ts';
+import { type Between, workOn } from '../../src/databases/relocation/work.ts';
+import { idSource } from '../../src/ids.ts';
+import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { createDatabase, createOtherDatabase, onServer } from '../support/database.ts';
+import { type Service, startService } from '../support/service.ts';
+
+const urls: Record<string, string> = {};
+const drops: (() => Promise<void>)[] = [];
+const dbs: Record<string, Database> = {};
+let service: Service;
+beforeAll(async () => {
+  for (const name of ['home', 'a', 'b']) {
+    const { url, drop } = await (name === 'home' ? createDatabase() : createOtherDatabase());
+    urls[name] = url;
+    drops.push(drop);
+    dbs[name] = openDatabase(url, 3);
+  }
+  const { home, a, b } = urls as Record<'home' | 'a' | 'b', string>;
+  service = await startService({ databaseUrl: home, others: { a, b } });
+});
+afterAll(async () => {
+  await service.stop();
+  for (const db of Object.values(dbs)) await db.close();
+  for (const drop of drops) await drop();
+});
+
+/** When a replica crashes: at its call with this number, before the database runs it or after. */
+interface Plan {
+  at: number;
+  when: 'before' | 'after';
+}
+
+/** A replica that crashes: nothing that it asks of a database is done after that, or answered, and its connections are closed. */
+function replica({ at, when }: Plan) {
+  let calls = 0;
+  let isWithinLast = false;
+  const never = new Promise<never>(() => undefined);
+  const copying = new Set<pg.Client>();
+  let tellCrash: () => void = () => undefined;
+  const crash = new Promise<void>((resolve) => {
+    tellCrash = resolve;
+  });
+  async function call<T>(run: () => Promise<T>): Promise<T> {
+    // A copy is one call with others in it. After it, these are done, too.
+    if (isWithinLast) return run();
+    const number = calls++;
+    if (number !== at) return number < at ? run() : never;
+    isWithinLast = when === 'after';
+    if (isWithinLast) await run().catch(() => undefined);
+    isWithinLast = false;
+    for (const client of copying)
+      (client as unknown as { connection: pg.Connection }).connection.stream.destroy();
+    tellCrash();
+    return never;
+  }
+  const crashing = (db: Database): Database => ({
+    ...db,
+    query: (...args) => call(() => db.query(...args)),
+    transaction: (...args) => call(() => db.transaction(...args)),
+    withOwnClient: (name, use) =>
+      call(() =>
+        db.withOwnClient(name, (client) => {
+          copying.add(client);
+          return use(client).finally(() => copying.delete(client));
+        }),
+      ),
+  });
+  const engine = (name: string) =>
+    ({
+      name,
+      base: {
+        db: crashing(dbs[name] as Database),
+        queues: {
+          changed: () => undefined,
+          lookNow: async (queue: string) =>
+            (await onServer(urls[name] as string, `select from dibs.queues where name = '${queue}'`))[0],
+        },
+        leaseHorizon: { scanAll: () => undefined },
+        scheduledHorizon: { scanAll: () => undefined },
+        notifier: { ready: () => undefined },
+      },
+      rooms: { repair: { lookAgain: () => undefined } },
+    }) as unknown as Between['source'];
+  return { engine, record: createRecord(crashing(dbs.home as Database)), crash, calls: () => calls };
+}
+
+const HEALTHY: Plan = { at: Number.POSITIVE_INFINITY, when: 'before' };
+const newId = idSource(Date.now);
+const home = <Row extends object>(text: string) => onServer<Row>(urls.home as string, text);
+
+/** Works on the open relocation until the replica crashes, or it has ended. */
+async function work(plan: Plan) {
+  const { engine, record, crash, calls } = replica(plan);
+  await home(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`);
+  const stopping = new AbortController();
+  const failures: unknown[] = [];
+  const done = record.take().then(async (relocation) => {
+    if (!relocation) return;
+    await workOn(
+      relocation,
+      { source: engine(relocation.source), target: engine(relocation.target) },
+      { record, stopping: stopping.signal, log: (error) => failures.push(error) },
+    );
+  });
+  await Promise.race([done, crash]);
+  stopping.abort();
+  return { calls: calls(), failures };
+}
+
+async function begin(queue: string, source: string, target: string) {
+  await service.call('PUT', `/queues/${queue}`, { database: source, retention_seconds: 60 });
+  const jobs = [];
+  for (let i = 0; i < 6; i++) jobs.push({ queue, payload: i, ...(i > 3 ? { group: 'g' } : {}) });
+  const { body } = await service.call('POST', '/jobs/batch', { jobs });
+  const [place] = await home<{ queue_id: number }>(
+    `select queue_id from dibs.placements where name = '${queue}'`,
+  );
+  const { queue_id } = place as { queue_id: number };
+  await replica(HEALTHY).record.insert({ id: newId(0), queue_id, queue, source, target, dry_run: false });
+  return { ids: body.jobs.map(({ id }: { id: string }) => id) as string[], queue_id };
+}
+
+/** Each job is there once, in the order of the queue, in one database. */
+async function expectWhole(queue: string, queue_id: number, ids: string[], database: string) {
+  expect((await service.call('GET', `/queues/${queue}`)).body.database).toBe(database);
+  const { body } = await service.call('POST', '/jobs/claim', { queues: [queue], limit: 10 });
+  expect(body.jobs.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 5));
+  const acks = body.jobs.map(({ id, lease_token }: { id: string; lease_token: string }) => ({
+    id,
+    lease_token,
+  }));
+  const settled = await service.call('POST', '/jobs/settle', { acks });
+  expect(settled.body.acks.map(({ status }: { status: number }) => status)).toEqual(acks.map(() => 200));
+  const last = await service.call('POST', '/jobs/claim', { queues: [queue], limit: 10, wait_seconds: 5 });
+  expect(last.body.jobs.map(({ id }: { id: string }) => id)).toEqual(ids.slice(5));
+  for (const [name, url] of Object.entries(urls)) {
+    const rows = await onServer<{ n: string }>(
+      url,
+      `select (select count(*) from dibs.relocating_jobs where queue_id = ${queue_id})
+        + (select count(*) from dibs.relocating_queues where queue_id = ${queue_id})
+        + (select count(*) from dibs.jobs where queue_id = ${queue_id} and '${name}' <> '${database}') as n`,
+    );
+    expect(Number(rows[0]?.n)).toBe(0);
+  }
+}
+
+/** The ways between which a replica may crash differ, as home is the source, the target or neither. */
+const WAYS: [string, string][] = [
+  ['a', 'b'],
+  ['home', 'a'],
+  ['b', 'home'],
+];
+
+/** The first way is tried whole. The others share its calls. */
+const modesOf = (source: string, at: number): Plan['when'][] =>
+  source === 'a' ? ['before', 'after'] : at % 2 === (source === 'home' ? 0 : 1) ? ['after'] : [];
+
+test.each(WAYS)(
+  'whenever a replica dies that relocates a queue from %s to %s, another one goes on, and the queue is whole',
+  async (source, target) => {
+    const { ids, queue_id } = await begin(`sane-${source}`, source, target);
+    const { calls, failures } = await work(HEALTHY);
+    expect(failures).toEqual([]);
+    await expectWhole(`sane-${source}`, queue_id, ids, target);
+    for (let at = 1; at < calls; at++) {
+      for (const when of modesOf(source, at)) {
+        const queue = `crash-${source}-${at}-${when}`;
+        const begun = await begin(queue, source, target);
+        await work({ at, when });
+        await work(HEALTHY);
+        const [ended] = await home<{ state: string }>(
+          `select state from dibs.relocations where queue = '${queue}'`,
+        );
+        expect({ queue, ...ended }).toEqual({ queue, state: 'done' });
+        await expectWhole(queue, begun.queue_id, begun.ids, target);
+      }
+    }
+  },
+  600_000,
+);
+
+test.each(WAYS)(
+  'whenever a relocation from %s to %s is stopped, the queue is whole where it was, or where it goes',
+  async (source, target) => {
+    const { calls } = await (async () => {
+      const { ids, queue_id } = await begin(`again-${source}`, source, target);
+      const worked = await work(HEALTHY);
+      await expectWhole(`again-${source}`, queue_id, ids, target);
+      return worked;
+    })();
+    const states = new Set<string>();
+    for (let at = 1; at < calls; at++) {
+      if (modesOf(source, at).length === 0) continue;
+      const queue = `stop-${source}-${at}`;
+      const begun = await begin(queue, source, target);
+      await work({ at, when: 'after' });
+      await home(
+        `update dibs.relocations set is_stopped = true where queue = '${queue}' and phase <> 'ended'`,
+      );
+      await work(HEALTHY);
+      const [ended] = await home<{ state: string }>(
+        `select state from dibs.relocations where queue = '${queue}'`,
+      );
+      const state = ended?.state as string;
+      states.add(state);
+      await expectWhole(queue, begun.queue_id, begun.ids, state === 'done' ? target : source);
+    }
+    expect([...states].sort()).toEqual(['cancelled', 'done']);
+  },
+  600_000,
+);

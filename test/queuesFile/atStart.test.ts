@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openQueuesFile } from '../../queuesFile/atStart.ts';
+import { queueElsewhere, StartError, unavailable } from '../../src/errors.ts';
+import { ended, http, startReplica } from '../support/replica.ts';
+import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+let folder: string;
+let service: Service;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dibs-queues-'));
+  service = await startService();
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await service.stop();
+});
+
+let files = 0;
+function fileOf(text: string): string {
+  const path = join(folder, `queues-${++files}.yaml`);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** What a file is applied with, and what it logs. */
+function opened(path: string) {
+  const lines: string[] = [];
+  const log = {
+    info: (line: string) => lines.push(line),
+    warn: (line: string) => lines.push(`warn: ${line}`),
+  };
+  const stop = new AbortController();
+  const file = openQueuesFile(path, log, stop.signal, 20);
+  return { lines, stop, applyTo: (engine: Parameters<typeof file.applyTo>[0]) => file.applyTo(engine) };
+}
+
+async function applied(path: string, to = service.engine): Promise<string[]> {
+  const { lines, applyTo } = opened(path);
+  await applyTo(to);
+  return lines;
+}
+
+const body = async (path: string) => (await service.call('GET', path)).body;
+
+describe('QUEUES_FILE at the start', () => {
+  test('changes what differs, deletes nothing, and is noted in the audit', async () => {
+    await service.call('PUT', '/queues/start.other', { max_leased: 3 });
+    const path = fileOf(`queues:
+  start.mail: { max_leased: 5 }
+schedules:
+  start.nightly: { cron: "0 3 * * *", job: { queue: start.mail, payload: { n: 12345678901234567890 } } }
+keys:
+  mailer: { scopes: [produce], queues: [start.mail] }
+`);
+    expect(await applied(path)).toEqual([
+      `QUEUES_FILE ${path}: 2 of 2 differences are applied`,
+      `warn: QUEUES_FILE ${path}: an access key differs. Run: dibs keys create mailer --scope produce --queue start.mail`,
+    ]);
+    expect((await body('/queues/start.mail')).config).toMatchObject({ max_leased: 5 });
+    expect((await body('/queues/start.other')).config).toMatchObject({ max_leased: 3 });
+    const { text } = await service.call('GET', '/schedules/start.nightly');
+    expect(text).toContain('{"n":12345678901234567890}');
+    const { entries } = await body('/audit?queue=start.mail');
+    expect(entries).toMatchObject([
+      { actor: 'QUEUES_FILE', verb: 'putSchedule', outcome: 'done' },
+      { actor: 'QUEUES_FILE', verb: 'configureQueue', outcome: 'done' },
+    ]);
+
+    await service.call('PUT', '/queues/start.mail', { max_leased: 9 });
+    expect((await applied(path))[0]).toBe(`QUEUES_FILE ${path}: 1 of 1 differences are applied`);
+    expect((await body('/queues/start.mail')).config).toMatchObject({ max_leased: 5 });
+    expect(await applied(path)).toHaveLength(1);
+    expect((await body('/audit?queue=start.mail')).entries).toHaveLength(4);
+  });
+
+  test('replicas that start at once with one file agree', async () => {
+    const queues = Array.from({ length: 20 }, (_, i) => `  many.q${i}: { max_leased: ${i + 1} }\n`).join('');
+    const path = fileOf(`queues:\n${queues}`);
+    const other = await startService({ databaseUrl: service.databaseUrl });
+    try {
+      await Promise.all([applied(path), applied(path, other.engine), applied(path)]);
+    } finally {
+      await other.stop();
+    }
+    expect(await applied(path)).toEqual([]);
+  });
+
+  test('what is refused for good fails the start with one line; what is in another database does not', async () => {
+    const { applyTo } = opened(fileOf('queues:\n  a: {}\n  bad: { database: nowhere }\n'));
+    const failed = await applyTo(service.engine).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(StartError);
+    expect((failed as Error).message).toMatch(/^QUEUES_FILE \S+: queue "bad", line 3: .*database.*$/);
+
+    const verbs = {
+      listQueues: async () => ({ queues: [] }),
+      configureQueue: async () => {
+        throw queueElsewhere('a', 'east');
+      },
+    };
+    const lines = await applied(fileOf('queues:\n  a: {}\n'), { as: () => verbs } as never);
+    expect(lines[0]).toMatch(
+      /^warn: QUEUES_FILE \S+: queue "a" is not applied: Queue a is in the database "east"/,
+    );
+  });
+
+  test('what is away follows when it is back, and holds up no start', async () => {
+    let isAway = true;
+    const seen: string[] = [];
+    const verbs = {
+      listQueues: async () => ({ queues: [] }),
+      configureQueue: async ({ queue }: { queue: string }) => {
+        if (isAway && queue === 'east.a') throw unavailable();
+        seen.push(queue);
+      },
+    };
+    const { applyTo, lines, stop } = opened(fileOf('queues:\n  east.a: {}\n  home.a: {}\n'));
+    await applyTo({ as: () => verbs } as never);
+    expect(seen).toEqual(['home.a']);
+    expect(lines[0]).toContain('queue "east.a" is not applied yet, and will be tried again');
+    isAway = false;
+    await until(() => seen.includes('east.a'), { what: 'the queue of the database that was away' });
+    stop.abort();
+  });
+});
+
+describe('dibs serve', () => {
+  test('applies the file before it serves', async () => {
+    const path = fileOf('queues:\n  served: { max_attempts: 7 }\n');
+    const replica = await startReplica({ DATABASE_URL: service.databaseUrl, QUEUES_FILE: path });
+    expect((await http(replica.url, 'GET', '/queues/served')).body.config.max_attempts).toBe(7);
+    await replica.end('SIGTERM');
+  });
+
+  test('does not start with a file that is wrong, or not there, and says so in one line', async () => {
+    const DATABASE_URL = service.databaseUrl;
+    const path = fileOf('queues:\n  a:\n    max_lease: 5\n  b: { max_leased: 0 }\n');
+    expect(await ended({ DATABASE_URL, QUEUES_FILE: path })).toEqual({
+      code: 1,
+      said: `dibs: QUEUES_FILE ${path}, line 3, column 5: /queues/a/max_lease is not a known field. \`dibs diff\` tells the others.\n`,
+    });
+    expect(await ended({ DATABASE_URL, QUEUES_FILE: '/nowhere/q.yaml' })).toEqual({
+      code: 1,
+      said: 'dibs: QUEUES_FILE /nowhere/q.yaml cannot be read: ENOENT\n',
+    });
+  });
+});
