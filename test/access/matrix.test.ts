@@ -189,7 +189,10 @@ describe('every operation of the document', () => {
 describe.each(cases)('%s, %s', (id, _, entry, one) => {
   const needed = [scopeOf(id), one.also];
   // A snapshot reads all jobs and schedules.
-  afterAll(() => onAll(service.databaseUrl, 'delete from dibs.jobs; delete from dibs.schedules'));
+  afterAll(async () => {
+    await onAll(service.databaseUrl, 'delete from dibs.jobs');
+    await onAll(service.databaseUrl, 'delete from dibs.schedules');
+  });
 
   test.each(GRANTED.map((granted) => [textOf(granted), granted] as const))(
     'with the scopes %s',

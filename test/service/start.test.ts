@@ -82,9 +82,16 @@ describe('in one clone', () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
   beforeAll(async () => {
     clone = mkdtempSync(join(tmpdir(), 'dibs-clone-'));
-    for (const path of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'main.ts', 'serve.ts'])
-      cpSync(join(ROOT, path), join(clone, path));
-    for (const path of ['src', 'commands', 'routes', 'clients/typescript/src', 'sql', 'web', 'scripts'])
+    const { include } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.build.json'), 'utf8'));
+    for (const path of [
+      'package.json',
+      'tsconfig.json',
+      'tsconfig.build.json',
+      'sql',
+      'web',
+      'scripts',
+      ...include,
+    ])
       cpSync(join(ROOT, path), join(clone, path), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
     database = await createDatabase();

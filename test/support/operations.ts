@@ -316,6 +316,8 @@ export const OPERATIONS: Record<string, Entry> = {
   resumeQueue: onQueue('POST', 200, '/resume'),
   purgeQueue: onQueue('POST', 200, '/purge', { states: ['ready', 'dead'] }),
   redriveQueue: onQueue('POST', 200, '/redrive', {}),
+  // No database has this name. databases/relocation goes further.
+  relocateQueue: onQueue('POST', 400, '/relocate', { to: 'nowhere' }),
 
   startOperation: {
     ...one('POST', 202, 403, ({ queue }) => ({
