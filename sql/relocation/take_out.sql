@@ -14,7 +14,6 @@ batch as materialized (
   where j.queue_id = :queue_id and j.id < :before and exists (select from record)
   order by j.queue_id desc, j.id desc
   limit (select :limit::integer)
-  for update
 ),
 taken as (
   delete from dibs.jobs j

@@ -14,13 +14,17 @@ export const heading = (page: Page, name: string | RegExp) =>
 export const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 export const dialog = (page: Page) => page.getByRole('dialog');
 
-/** A service and a browser for the tests of a file. */
-export function useDashboard() {
+/** A service and a browser for the tests of a file. `more` are options of the service. */
+export function useDashboard(more?: () => Promise<Parameters<typeof startService>[0]>) {
   const at = {} as { service: Service; browser: Browser; base: string };
   beforeAll(async () => {
     if (!hasBrowser) return;
     [at.service, at.browser] = await Promise.all([
-      startService({ access: speakingAccess(), traceUrl: 'https://traces.example/{trace_id}' }),
+      startService({
+        access: speakingAccess(),
+        traceUrl: 'https://traces.example/{trace_id}',
+        ...(await more?.()),
+      }),
       launch(),
     ]);
     at.base = await at.service.listen();

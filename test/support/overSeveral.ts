@@ -17,6 +17,7 @@ const OVER_ONE: Record<string, string[]> = {
     'service/restore',
     'transfer/',
     'web/databases',
+    'web/relocation',
   ],
   'By contract, several databases answer otherwise: a full queue elsewhere takes jobs, they arrive a moment later.':
     ['claim/claimRequest', 'enqueue/refusals'],

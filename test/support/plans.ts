@@ -76,6 +76,29 @@ export function rowsTouched(plan: PlanNode): number {
   }, 0);
 }
 
+/** The rows that scans of these tables read, also those that a filter removed. */
+export const rowsRead = (plan: PlanNode, tables: string[]): number =>
+  nodes(plan)
+    .filter((node) => tables.includes(node['Relation Name'] ?? '') && node['Node Type'].includes('Scan'))
+    .reduce(
+      (sum, node) =>
+        sum +
+        ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * (node['Actual Loops'] ?? 1),
+      0,
+    );
+
+/**
+ * The scans of these tables that read a whole table or index. `first` has the first column of each index: a scan without a
+ * condition on it reads the whole index.
+ */
+export const wholeScans = (plan: PlanNode, tables: string[], first: Record<string, string>) =>
+  nodes(plan).filter(
+    ({ 'Node Type': type, 'Relation Name': table, 'Index Name': index, 'Index Cond': condition }) =>
+      index === undefined
+        ? type === 'Seq Scan' && tables.includes(table ?? '')
+        : index in first && !condition?.includes(`(${first[index]} `),
+  );
+
 export const buffers = (plan: PlanNode) =>
   (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
 

@@ -53,6 +53,9 @@ describe.skipIf(!hasBrowser)('the databases', () => {
       await page.goto(`${at.base}/#/databases`);
       await page.getByRole('row', { name: /^home open/ }).waitFor();
       expect(await button(page, /Close/).count()).toBe(0);
+      await page.goto(`${at.base}/#/queues/alone`);
+      await button(page, 'Purge…').waitFor();
+      expect(await button(page, 'Relocate…').count()).toBe(0);
       expect(await axeFindings(page)).toEqual([]);
     });
   });

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
-import { type Asked, call, get, Problem, send } from '../api.ts';
+import { type Asked, send } from '../api.ts';
 import { AsCurl, Dialog, useAct } from '../dialogs.tsx';
 import { count, jobs } from '../format.ts';
+import { preview } from '../preview.ts';
 import { go, link } from '../route.ts';
 import type { Operation } from '../types.ts';
 import { Field, ProblemBox } from '../ui.tsx';
@@ -24,20 +25,6 @@ const FITS: Record<Verb, string[]> = {
 };
 const fitting = (state = '') => (Object.keys(VERBS) as Verb[]).filter((verb) => FITS[verb].includes(state));
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Counts without a change. A count of very many jobs takes a while, too. */
-async function preview(body: object, isOver: () => boolean): Promise<Operation> {
-  let operation = (await call<Operation>('POST', 'operations', { ...body, dry_run: true })).body;
-  while (operation.state === 'running' && !isOver()) {
-    await sleep(500);
-    operation = (await get<Operation>(`operations/${encodeURIComponent(operation.id)}`)).body;
-  }
-  if (operation.state === 'failed')
-    throw new Problem(500, 'failed', operation.error ?? 'Counting failed. See the log of Dibs.');
-  return operation;
-}
-
 /** Changes all jobs that match a filter: it counts them, asks, and then starts an operation. */
 export function BulkDialog({
   queue,
@@ -55,7 +42,7 @@ export function BulkDialog({
   const [gone] = useState({ isGone: false });
   const { act, isBusy, problem } = useAct();
   const body = { verb, queue, ...(verb === 'move' ? { to } : {}), filter: operationFilter(filters) };
-  const asks: Asked = { method: 'POST', path: 'operations', body };
+  const asks = { method: 'POST', path: 'operations', body } satisfies Asked;
   const matched = counted?.matched ?? 0;
   const isTyped = typed.replaceAll(/[,.\s]/g, '') === String(matched);
   const leave = () => {
@@ -75,7 +62,7 @@ export function BulkDialog({
         onSubmit={(event) => {
           event.preventDefault();
           if (counted) void (isTyped && start());
-          else void act(async () => setCounted(await preview(body, () => gone.isGone)));
+          else void act(async () => setCounted(await preview(asks, () => gone.isGone)));
         }}
       >
         <p>

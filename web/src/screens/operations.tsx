@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, may } from '../api.ts';
 import { Confirm } from '../dialogs.tsx';
@@ -36,6 +37,16 @@ const Progress = ({ operation }: { operation: Operation }) => {
 
 const what = ({ verb, dry_run, to }: Operation) =>
   `${dry_run ? 'dry run of ' : ''}${verb}${to ? ` to ${to}` : ''}`;
+
+type Fact = [string, ComponentChildren];
+
+const filterFacts = ({ skipped, filter }: Operation): Fact[] => [
+  ['Skipped', count(skipped)],
+  ['Filter', <code key="filter">{JSON.stringify(filter ?? {})}</code>],
+];
+
+const relocationFacts = ({ hold_seconds }: Operation): Fact[] =>
+  hold_seconds === null ? [] : [['Calls wait', `about ${duration(hold_seconds)}`]];
 
 export function OperationsScreen() {
   const { data, problem } = usePoll(
@@ -140,8 +151,7 @@ export function OperationScreen({ id, caller }: { id: string; caller: Caller | u
               ['Queue', operation.queue ? <QueueLink name={operation.queue} /> : '–'],
               ['Matched', count(operation.matched)],
               ['Done', count(operation.done)],
-              ['Skipped', count(operation.skipped)],
-              ['Filter', <code key="filter">{JSON.stringify(operation.filter ?? {})}</code>],
+              ...(operation.verb === 'relocate' ? relocationFacts(operation) : filterFacts(operation)),
               ...(operation.error ? ([['Error', operation.error]] as [string, string][]) : []),
               ['Started', <When key="began" time={operation.created_at} />],
               ['Took', duration(took)],
@@ -152,7 +162,11 @@ export function OperationScreen({ id, caller }: { id: string; caller: Caller | u
       {isStopping && (
         <Confirm
           title="Stop this operation"
-          says="Jobs that were changed stay changed. The others are left as they are."
+          says={
+            operation?.verb === 'relocate'
+              ? 'The queue stays where it was, with all of its jobs. When it has arrived, it is too late.'
+              : 'Jobs that were changed stay changed. The others are left as they are.'
+          }
           verb="Stop the operation"
           isGrave
           asks={{ method: 'DELETE', path }}

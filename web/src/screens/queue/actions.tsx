@@ -7,6 +7,7 @@ import type { Caller, Queue } from '../../types.ts';
 import { Enqueue } from '../enqueue.tsx';
 import { Purge } from './purge.tsx';
 import { Redrive } from './redrive.tsx';
+import { Relocate } from './relocate.tsx';
 
 /** What can be done to a queue. */
 export function Actions({
@@ -34,7 +35,7 @@ export function Actions({
 }
 
 function AdminActions({ queue, reload }: { queue: Queue; reload: () => void }) {
-  const [open, setOpen] = useState<'pause' | 'purge' | 'redrive' | 'delete'>();
+  const [open, setOpen] = useState<'pause' | 'purge' | 'redrive' | 'relocate' | 'delete'>();
   const [said, setSaid] = useState('');
   const path = `queues/${part(queue.name)}`;
   const close = () => setOpen(undefined);
@@ -56,6 +57,11 @@ function AdminActions({ queue, reload }: { queue: Queue; reload: () => void }) {
       <button type="button" disabled={queue.counts.dead === 0} onClick={() => setOpen('redrive')}>
         Redrive…
       </button>
+      {queue.database !== undefined && (
+        <button type="button" onClick={() => setOpen('relocate')}>
+          Relocate…
+        </button>
+      )}
       <button type="button" class="grave" onClick={() => setOpen('purge')}>
         Purge…
       </button>
@@ -84,6 +90,7 @@ function AdminActions({ queue, reload }: { queue: Queue; reload: () => void }) {
           close={close}
         />
       )}
+      {open === 'relocate' && <Relocate queue={queue} close={close} />}
       {open === 'delete' && (
         <Confirm
           title={`Delete ${queue.name}`}
