@@ -68,8 +68,7 @@ export function Relocate({ queue, close }: { queue: Queue; close: () => void }) 
         {counted && (
           <p role="status" class="says">
             <strong>{jobs(counted.matched)}</strong>. Calls will wait for about{' '}
-            {duration(counted.hold_seconds)}. After 5 s each is refused with 503, and can be
-            repeated.
+            {duration(counted.hold_seconds)}. After 5 s each is refused with 503, and can be repeated.
           </p>
         )}
         <ProblemBox problem={problem ?? unknown} />
