@@ -177,14 +177,27 @@ CREATE OR REPLACE FUNCTION dibs.count_placement()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  if tg_op <> 'INSERT' then
-    update dibs.databases set queues = queues - 1 where name = old.database;
-  end if;
-  if tg_op <> 'DELETE' then
-    update dibs.databases set queues = queues + 1 where name = new.database;
-  end if;
+  insert into dibs.placement_changes (database, change)
+  select changed.database, changed.change
+  from (values (case when tg_op <> 'INSERT' then old.database end, -1), (case when tg_op <> 'DELETE' then new.database end, 1))
+    as changed (database, change)
+  where changed.database is not null;
   return null;
 end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.count_placements()
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  with noted as (
+    delete from dibs.placement_changes returning database, change
+  )
+  update dibs.databases d
+  set queues = d.queues + sums.change
+  from (select database, sum(change) as change from noted group by database) as sums
+  where d.name = sums.database;
 $function$;
 
 CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision)
@@ -641,12 +654,16 @@ CREATE OR REPLACE FUNCTION dibs.place(names text[], wish text, away text[])
 AS $function$
 declare
   asked text;
-  chosen text;
 begin
-  perform from dibs.databases d where d.name = 'home' for update;
-  foreach asked in array names loop
+  for asked in select new.name from unnest(names) as new (name) order by new.name loop
     continue when exists (select from dibs.placements p where p.name = asked);
-    chosen := coalesce(
+    insert into dibs.placements (queue_id, name) values (dibs.next_queue_id(), asked) on conflict (name) do nothing;
+  end loop;
+  perform from dibs.databases d where d.name = 'home' for no key update;
+  for asked in select p.name from dibs.placements p where p.name = any (names) and p.database is null order by p.queue_id loop
+    perform dibs.count_placements();
+    update dibs.placements p
+    set database = coalesce(
       wish,
       coalesce(
         (
@@ -667,8 +684,8 @@ begin
       )
       ,
       'home'
-    );
-    insert into dibs.placements (queue_id, name, database) values (dibs.next_queue_id(), asked, chosen);
+    )
+    where p.name = asked;
   end loop;
   return query select * from dibs.placements p where p.name = any (names);
 end;
@@ -706,42 +723,14 @@ CREATE OR REPLACE FUNCTION dibs.place_imported(numbers integer[], names text[])
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-declare
-  asked text;
-  number integer;
-  away text[] := '{}';
 begin
-  perform from dibs.databases d where d.name = 'home' for update;
-  for number, asked in select new.number, new.name from unnest(numbers, names) as new (number, name) loop
-    continue when exists (select from dibs.placements p where p.name = asked);
-    insert into dibs.placements (queue_id, name, database)
-    values (
-      coalesce(number, dibs.next_queue_id()),
-      asked,
-      coalesce(
-        coalesce(
-          (
-            select p.database
-            from dibs.placements p
-            join dibs.databases d on d.name = p.database
-            where p.first_part = split_part(translate(asked, ':', '.'), '.', 1) and d.accepts_queues
-            order by p.queue_id desc
-            limit 1
-          ),
-          (
-            select d.name
-            from dibs.databases d
-            where d.accepts_queues
-            order by d.name = any (away), d.queues, d.created_at, d.name
-            limit 1
-          )
-        )
-        ,
-        'home'
-      )
-    );
-  end loop;
-  return query select * from dibs.placements p where p.name = any (names);
+  insert into dibs.placements (queue_id, name)
+  select new.number, new.name
+  from unnest(numbers, names) as new (number, name)
+  where new.number is not null and not exists (select from dibs.placements p where p.name = new.name)
+  order by new.name
+  on conflict (name) do nothing;
+  return query select * from dibs.place(names, null, '{}');
 end;
 $function$;
 
@@ -1006,11 +995,17 @@ create table dibs.operations (
 )
 with (fillfactor=50, vacuum_truncate=false);
 
+create table dibs.placement_changes (
+  database text not null,
+  change smallint not null
+)
+with (vacuum_truncate=false);
+
 create table dibs.placements (
   queue_id integer not null,
   name text not null,
   first_part text not null default split_part(translate(name, ':'::text, '.'::text), '.'::text, 1),
-  database text not null,
+  database text,
   moving_to text,
   constraint placements_database FOREIGN KEY (database) REFERENCES dibs.databases(name),
   constraint placements_name UNIQUE (name),

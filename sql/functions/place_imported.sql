@@ -5,26 +5,14 @@ returns setof dibs.placements
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $function$
-declare
-  asked text;
-  number integer;
-  away text[] := '{}';
 begin
-  perform from dibs.databases d where d.name = 'home' for update;
-  for number, asked in select new.number, new.name from unnest(numbers, names) as new (number, name) loop
-    continue when exists (select from dibs.placements p where p.name = asked);
-    insert into dibs.placements (queue_id, name, database)
-    values (
-      coalesce(number, dibs.next_queue_id()),
-      asked,
-      coalesce(
-        -- include shared/database_for.sql
-        ,
-        'home'
-      )
-    );
-  end loop;
-  return query select * from dibs.placements p where p.name = any (names);
+  insert into dibs.placements (queue_id, name)
+  select new.number, new.name
+  from unnest(numbers, names) as new (number, name)
+  where new.number is not null and not exists (select from dibs.placements p where p.name = new.name)
+  order by new.name
+  on conflict (name) do nothing;
+  return query select * from dibs.place(names, null, '{}');
 end;
 $function$;
 

@@ -34,6 +34,7 @@ const statements = {
   hold: planned('databases/hold', row<Place>()),
   holdAlone: planned('databases/hold_alone', row<Place>()),
   remove: planned('databases/remove'),
+  count: planned('databases/count'),
 };
 
 /** A queue lives in another database than was known, or in none any more. The caller looks again. */
@@ -195,7 +196,7 @@ export function createPlacements(home: Database) {
       const missing = names.filter((name) => !byName.get(name));
       if (missing.length === 0) return undefined;
       const asked = { names: missing.toSorted(), wish: wish ?? null, away: away() };
-      return orTooManyQueues(home.query(statements.place, asked)).then(remember);
+      return orTooManyQueues(home.query(statements.place, asked, { queue: asked.names[0] })).then(remember);
     },
 
     /**
@@ -224,6 +225,7 @@ export function createPlacements(home: Database) {
         const [place] = await transaction.query(statements.holdAlone, { name });
         if (place?.queue_id === queue_id && (await isGone()))
           await transaction.query(statements.remove, { queue_id });
+        await transaction.query(statements.count);
       });
     },
 

@@ -721,6 +721,12 @@ export interface StatementTypes {
       moving_to: string;
     };
   };
+  'databases/count': {
+    parameters: Record<never, never>;
+    columns: {
+      count_placements: unknown;
+    };
+  };
   'databases/hold': {
     parameters: {
       names: (string | null)[] | TextArray | null;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
-import { createDatabase, createOtherDatabase, onServer } from '../support/database.ts';
+import { createDatabase, createOtherDatabase, onServer, openClient } from '../support/database.ts';
 import { expectProblem } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -111,6 +111,41 @@ test('SQL in home creates no second queue of a name that lives elsewhere', async
   await onServer(home, `select dibs.enqueue('from-sql')`);
   const { body } = await one.call('POST', '/jobs/claim', { queues: ['from-sql'] });
   expect(body.jobs).toHaveLength(1);
+});
+
+test('a transaction in home that has created a queue holds up this queue, and no other new one', async () => {
+  const user = await openClient(databases.home?.url as string);
+  await user.query('begin');
+  await user.query(`select dibs.enqueue('users.own', '1')`);
+  const held = Promise.all(Array.from({ length: 30 }, () => enqueue(one, 'users.own')));
+  const others = await Promise.all(Array.from({ length: 30 }, (_, i) => enqueue(one, `users.other${i}`)));
+  expect(others.map(({ status }) => status)).toEqual(others.map(() => 201));
+  for (const answer of await held) expectProblem(answer, 503, 'unavailable');
+  await user.query('commit');
+  await user.end();
+  expect((await enqueue(two, 'users.own')).status).toBe(201);
+  expect(await databaseOf('users.own')).toBe('home');
+});
+
+test('queues that SQL creates in home count where the next new queue goes', async () => {
+  const home = databases.home?.url as string;
+  const most = async () =>
+    (await onServer<{ most: number }>(home, 'select max(queues) as most from dibs.databases'))[0]?.most ?? 0;
+  await enqueue(one, 'counts0');
+  const before = await most();
+  for (let i = 0; i <= before; i++) await onServer(home, `select dibs.enqueue('sql${i}', '1')`);
+  for (let i = 1; i < 4; i++) {
+    await enqueue(one, `counts${i}`);
+    expect(await databaseOf(`counts${i}`)).not.toBe('home');
+  }
+  // What is noted is counted, and then gone.
+  await one.call('DELETE', '/queues/counts1?force=true');
+  const counted = await onServer<{ name: string; queues: number }>(
+    home,
+    'select name, queues from dibs.databases',
+  );
+  expect(counted.find(({ name }) => name === 'home')?.queues).toBeGreaterThan(before);
+  expect(await onServer(home, 'select from dibs.placement_changes')).toHaveLength(0);
 });
 
 test('PUT /queues/{queue} chooses the database of a new queue, and moves no other', async () => {
