@@ -4,12 +4,13 @@ import { markOf } from '../../src/claim/claimRows.ts';
 import { startEngine } from '../../src/engine.ts';
 import { unavailable } from '../../src/errors.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import type { LeasedJob } from '../../src/verbs/claims.ts';
 import { openClient } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { recordingEngine } from '../support/recordingEngine.ts';
 import { type Service, startService } from '../support/service.ts';
-import { databaseOf, onAll, openOthers, othersOf } from '../support/severalDatabases.ts';
+import { AT_HOME, databaseOf, onAll, openOthers, othersOf } from '../support/severalDatabases.ts';
 
 /** After this time the other replicas know of a waiting claim. */
 const KNOWN_MS = 300;
@@ -447,11 +448,12 @@ test('a claim_id that a worker always uses is a new claim each time that it has 
 test('a claim with a claim_id is served in the round trip that enqueues its job', async () => {
   const { engine, roundTrips, stop } = await recordingEngine(service.databaseUrl);
   const queue = at.newQueue();
-  await at.configure(queue, {});
-  const claims = [newClaim(), newClaim(), {}].map((more) =>
-    engine.claim({ queues: [queue], wait_seconds: 60, ...more }),
-  );
-  await sleep(KNOWN_MS);
+  await at.configure(queue, AT_HOME);
+  const claims: Promise<LeasedJob[]>[] = [];
+  for (const more of [newClaim(), newClaim(), {}]) {
+    claims.push(engine.claim({ queues: [queue], wait_seconds: 60, ...more }));
+    await sleep(KNOWN_MS);
+  }
   roundTrips.splice(0);
   for (const claim of claims) {
     await engine.enqueue({ jobs: [{ queue }], at: () => '' });

@@ -365,7 +365,10 @@ test('a repeat waits while another replica runs the first request, and gets the 
     const first = post(here, '/jobs', { queue }, key);
     await eventually(async () =>
       expect(
-        await sql(`select from pg_locks where relation = 'dibs.jobs'::regclass and not granted`),
+        await sql(
+          `select from pg_locks l join pg_database d on d.oid = l.database
+           where d.datname = current_database() and l.relation = 'dibs.jobs'::regclass and not l.granted`,
+        ),
       ).toHaveLength(1),
     );
     const second = post(there, '/jobs', { queue }, key);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { as, speakingAccess } from '../support/access.ts';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
-import { onAll } from '../support/severalDatabases.ts';
+import { AT_HOME, onAll } from '../support/severalDatabases.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
@@ -199,6 +199,8 @@ test('outlives the job, and is pruned after 30 days', async () => {
 });
 
 test('is off where the database says so', async () => {
+  queue = at.newQueue();
+  await at.configure(queue, AT_HOME);
   const before = await rows();
   const [{ name } = { name: '' }] = await onAll<{ name: string }>(
     service.databaseUrl,

@@ -6,6 +6,7 @@ import { onServer } from '../support/database.ts';
 import { moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { COMMON, DOCUMENTED } from '../support/refusals.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
+import { AT_HOME } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -34,7 +35,7 @@ async function finished(): Promise<string> {
 }
 async function full(): Promise<string> {
   const queue = at.newQueue();
-  await at.configure(queue, { max_ready: 1 });
+  await at.configure(queue, { max_ready: 1, ...AT_HOME });
   await at.enqueue({ queue });
   return queue;
 }
@@ -103,6 +104,7 @@ const withFollowUp = (verb: 'ack' | 'nack') => ({
 });
 async function lastAttempt() {
   const queue = at.newQueue();
+  await at.configure(queue, AT_HOME);
   await at.enqueue({ queue, max_attempts: 1 });
   return at.claimOne(queue);
 }

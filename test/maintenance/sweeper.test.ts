@@ -92,7 +92,9 @@ test('the leases of many queues are rescued at the same time', async () => {
   await until(
     async () => (await http(service.url, 'POST', '/jobs/batch', { jobs }, { headers })).status === 201,
   );
-  const claims = await Promise.all(names.map((name) => service.claim(name, { lease_seconds: 0.3 })));
+  const claims = await Promise.all(
+    names.map((name) => service.claim(name, { lease_seconds: 0.3, wait_seconds: 20 })),
+  );
   expect(claims.flat()).toHaveLength(40);
   const again = await Promise.all(names.map((name) => service.claim(name, { wait_seconds: 20 })));
   expect(again.flat().every((lease) => lease.deliveries === 2)).toBe(true);
@@ -198,6 +200,7 @@ const CROWDS = {
 test.each(Object.entries(CROWDS))(
   'beside 100,000 %s of another queue whose time comes at once, and beside claims, a queue does not wait for all of them',
   async (what, { state, more, wait }) => {
+    // Queues whose names begin like this are in one database.
     const name = what.replaceAll(' ', '-');
     let ended = false;
     // Claims are served all the time. So the sweeps give way to them.
@@ -205,28 +208,27 @@ test.each(Object.entries(CROWDS))(
       replicas.map(async ({ url }, i) => {
         const one = client(url);
         while (!ended) {
-          await one.enqueue(`served-${name}-${i}`);
-          for (const lease of await one.claim(`served-${name}-${i}`)) await one.settle('ack', lease);
+          await one.enqueue(`${name}.served-${i}`);
+          for (const lease of await one.claim(`${name}.served-${i}`)) await one.settle('ack', lease);
         }
       }),
     );
-    await crowd(`crowd-${name}`, state, more);
+    await crowd(`${name}.crowd`, state, more);
     const left = async () =>
       (
-        await sql<{ count: number }>(
-          `select count(*)::integer as count from dibs.jobs j join dibs.queues q on q.id = j.queue_id
-           where q.name = $1 and state = $2`,
-          `crowd-${name}`,
+        await sql(
+          `select from dibs.jobs j join dibs.queues q on q.id = j.queue_id where q.name = $1 and state = $2`,
+          `${name}.crowd`,
           state,
         )
-      )[0]?.count as number;
-    await wait(`beside-${name}`);
+      ).length;
+    await wait(`${name}.beside`);
     const leftAfterIt = await left();
     ended = true;
     await serving;
     await sql(
       `delete from dibs.jobs using dibs.queues q where q.id = queue_id and q.name = $1`,
-      `crowd-${name}`,
+      `${name}.crowd`,
     );
     expect(leftAfterIt).toBeGreaterThan(0);
   },

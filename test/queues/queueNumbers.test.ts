@@ -6,6 +6,7 @@ import { as, speakingAccess } from '../support/access.ts';
 import { createDatabase, onServer } from '../support/database.ts';
 import { expectProblem, moves, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { AT_HOME } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -151,6 +152,7 @@ describe('when all numbers of queues are given', () => {
     // The replica may have put down a minute since the test began.
     await sql('delete from dibs.samples');
     expect(await named()).toEqual([{ named: false }]);
+    await at.configure(queue, AT_HOME);
     await service.call('POST', '/jobs', { queue }, { 'idempotency-key': 'kept' });
     expect(await named()).toEqual([{ named: true }]);
     await sql('delete from dibs.idempotency_keys');

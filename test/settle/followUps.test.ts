@@ -119,6 +119,7 @@ describe('an ack with enqueue', () => {
   });
 
   test('is 429 and not carried out when the queue of a follow-up is full', async () => {
+    // A full queue of another database takes jobs. Queues whose names begin alike are in one.
     const full = at.newQueue('full');
     await at.configure(full, { max_ready: 1 });
     await at.enqueue({ queue: full });
@@ -126,7 +127,7 @@ describe('an ack with enqueue', () => {
       ['ack', {}],
       ['nack', { retry: false }],
     ] as const) {
-      const job = await leased();
+      const job = await leased(`${full}.worked`);
       const body = { ...more, enqueue: [{ queue: full }, { queue: job.queue }] };
       expectProblem(await at.settle(verb, job, body), 429, 'queue_full');
       expect((await at.get(job.id)).state).toBe('leased');

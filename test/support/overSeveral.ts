@@ -31,18 +31,6 @@ const OVER_ONE: Record<string, string[]> = {
     'groups/restingRepair',
     'looking/manyLooks',
   ],
-  'Not yet: some of its tests are about one database, and are not told apart from the others.': [
-    'claim/repeatedClaims',
-    'enqueue/idempotency',
-    'enqueue/unique',
-    'enqueue/uniqueRaces',
-    'history/history',
-    'http/problems',
-    'http/refusals',
-    'maintenance/sweeper',
-    'queues/queueNumbers',
-    'settle/followUps',
-  ],
   'It counts the transactions of one database at rest.': [
     'maintenance/asleep',
     'maintenance/dueKilled',
