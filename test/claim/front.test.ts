@@ -152,14 +152,18 @@ test('claims whose walk is dear take the front while it holds all jobs, in the s
   await makeDead(await queueId());
   await enqueue('AB.'.repeat(300));
   const found: string[] = [];
-  // Surveys go over what is gone, while claims walk.
+  // Surveys go over what is gone, while claims walk. On a slow machine, they take longer than the first three claims.
   await until(async () => {
     found.push(await claim(1));
-    return ways.at(-1) === 'claim/front';
+    return ways.length >= 10 && ways.slice(-10).every((way) => way === 'claim/front');
   });
-  for (let i = 0; i < 10; i++) found.push(await claim(1));
-  expect(ways.slice(-10)).toEqual(ways.slice(-10).map(() => 'claim/front'));
-  expect(found).toEqual(found.map((_, i) => `${'AB.'[i % 3]}${1 + Math.floor(i / 3)}`));
+  const last = found.slice(-10);
+  const first = 'AB.'.indexOf(last[0]?.[0] as string);
+  expect(last.map((job) => job[0])).toEqual(last.map((_, i) => 'AB.'[(first + i) % 3]));
+  for (const key of 'AB.') {
+    const own = found.filter((job) => job.startsWith(key));
+    expect(own).toEqual(own.map((_, i) => `${key}${i + 1}`));
+  }
   expect(timeOuts).toBe(0);
 });
 

@@ -115,7 +115,9 @@ test('repeats of a claim over several databases, on several replicas at once, ar
 
 test('and whoever hangs up, what is leased is what some request was answered with', async () => {
   const kinds = { given: 0, shared: 0, replaced: 0, back: 0 };
-  for (let number = 0; number < ROUNDS; number++) {
+  // On a slow machine, some kinds are rare.
+  const isRare = () => Object.values(kinds).some((times) => times === 0);
+  for (let number = 0; number < ROUNDS || (isRare() && number < 5 * ROUNDS); number++) {
     const { answered, staying } = await check(
       number + ROUNDS,
       await round(number + ROUNDS, () => Math.random() < 0.6),

@@ -108,7 +108,7 @@ export const relaysAreEmpty = (url: string) =>
     what: 'the jobs on their way',
   });
 
-/** Runs a statement in all databases of this home, one after the other. Returns the rows of all. */
+/** Runs a statement in all databases of this home, one after the other. Returns the rows of all. Of several statements: none. */
 export async function onAll<Row extends pg.QueryResultRow>(
   url: string,
   text: string,
@@ -116,6 +116,6 @@ export async function onAll<Row extends pg.QueryResultRow>(
 ): Promise<Row[]> {
   const rows: Row[] = [];
   for (const each of [url, ...Object.values(await othersOf(url))])
-    rows.push(...(await onServer<Row>(each, text, values)));
+    rows.push(...((await onServer<Row>(each, text, values)) ?? []));
   return rows;
 }
