@@ -83,7 +83,13 @@ export function operationRoutes(app: App): void {
             'It is running.',
           ),
         },
-        refusals: ['queue_not_found', 'queue_elsewhere', 'queue_busy', 'database_closed'],
+        refusals: [
+          'queue_not_found',
+          'queue_elsewhere',
+          'queue_busy',
+          'database_closed',
+          'too_many_operations',
+        ],
       }),
     },
     handler: async (request, reply) =>

@@ -1136,6 +1136,7 @@ create table dibs.relocations (
   hold_seconds double precision,
   created_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
+  actor text,
   worked_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
   constraint relocation_finished CHECK (((state = 'running'::text) = (finished_at IS NULL))),
   constraint relocation_phase CHECK ((phase = ANY (ARRAY['counting'::text, 'leaving'::text, 'arriving'::text, 'cleaning'::text, 'returning'::text, 'ended'::text]))),

@@ -26,6 +26,8 @@ create table dibs.relocations (
   hold_seconds double precision,
   created_at timestamptz not null default now(),
   finished_at timestamptz,
+  -- Who started it. Null: nobody needs a key.
+  actor text,
   -- A replica works on it until then, or longer.
   worked_until timestamptz not null default '-infinity',
 

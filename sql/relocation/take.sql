@@ -1,13 +1,14 @@
--- In home: takes the next relocation on which no replica works, for :seconds.
+-- In home: takes the next relocation on which no replica works, for :seconds. Callers take turns: :served has those that this
+-- replica has worked for, the last one last.
 update dibs.relocations
 set worked_until = now() + :seconds::double precision * interval '1 second'
 where id = (
     select id
     from dibs.relocations
     where phase <> 'ended' and worked_until < now()
-    order by id
+    order by coalesce(array_position(:served::text[], coalesce(actor, '')), 0), id
     limit 1
     for update skip locked
   )
 returning
-  id, queue_id, queue, source, target, dry_run, phase, attempt, is_stopped, error;
+  id, queue_id, queue, source, target, dry_run, phase, attempt, is_stopped, error, actor;

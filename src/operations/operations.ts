@@ -27,8 +27,8 @@ const STATES_OF: Record<OperationVerb, JobState[]> = {
 };
 
 /** So many operations run at once, and so many of one caller. Where nobody needs a key, all are of one caller. */
-const MOST_RUNNING = 100;
-const MOST_RUNNING_OF_ONE = 20;
+export const MOST_RUNNING = 100;
+export const MOST_RUNNING_OF_ONE = 20;
 
 const statements = {
   insert: planned('operations/insert', row<Operation>()),

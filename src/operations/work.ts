@@ -17,6 +17,7 @@ import type { Waiters } from '../waiting/waiters.ts';
 import { type Act, CannotGoOn, createOperationActs, type Page } from './acts.ts';
 import { createHeldJob } from './heldJob.ts';
 import { fail, type Looked, noteProgress, type Taken, take, walkOf } from './progress.ts';
+import { servedCallers } from './servedCallers.ts';
 
 const statements = {
   limits: planned('postgres/transaction_limits'),
@@ -28,8 +29,6 @@ const statements = {
 /** So many jobs are counted in the time in which one is changed. */
 const COUNTED_FOR_ONE = 5;
 const NOTHING: Looked & { matched: number } = { looked: 0, last_id: null, matched: 0 };
-/** So many callers are remembered. One that is forgotten counts as one that had no turn yet. */
-const MOST_SERVED = 100;
 
 interface Portion {
   act?: Act | undefined;
@@ -59,8 +58,7 @@ export function createOperationWork(context: {
   const acts = createOperationActs(context);
   const chunk = throttle.chunks();
   const heldJob = createHeldJob();
-  /** The callers whose operations had a portion here, the last one last. */
-  let served: string[] = [];
+  const served = servedCallers();
 
   async function countPortion(transaction: Db, op: Taken, limit: number): Promise<Portion> {
     const walk = walkOf(op, limit * COUNTED_FOR_ONE);
@@ -99,10 +97,9 @@ export function createOperationWork(context: {
     let taken: Taken | undefined;
     const inTransaction = async (transaction: Db) => {
       await transaction.query(statements.limits);
-      taken = await take(transaction, served);
+      taken = await take(transaction, served.list());
       if (!taken) return undefined;
-      const caller = taken.actor ?? '';
-      served = [...served.filter((one) => one !== caller), caller].slice(-MOST_SERVED);
+      served.add(taken.actor);
       if (!taken.has_queue) throw new CannotGoOn(`The queue ${JSON.stringify(taken.queue)} was deleted.`);
       if (taken.is_too_old)
         throw new CannotGoOn(

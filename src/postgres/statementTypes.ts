@@ -2962,12 +2962,16 @@ export interface StatementTypes {
   };
   'relocation/insert': {
     parameters: {
+      by: string | null;
+      most_kept: number | null;
       id: string | null;
       queue_id: number | null;
       queue: string | null;
       source: string | null;
       target: string | null;
       dry_run: boolean | null;
+      most: number | null;
+      most_of_one: number | null;
     };
     columns: {
       id: string;
@@ -3140,6 +3144,14 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'relocation/running': {
+    parameters: {
+      by: string | null;
+    };
+    columns: {
+      own: number;
+    };
+  };
   'relocation/size': {
     parameters: {
       queue_id: number | null;
@@ -3167,6 +3179,7 @@ export interface StatementTypes {
   'relocation/take': {
     parameters: {
       seconds: number | null;
+      served: (string | null)[] | TextArray | null;
     };
     columns: {
       id: string;
@@ -3179,6 +3192,7 @@ export interface StatementTypes {
       attempt: number;
       is_stopped: boolean;
       error: string;
+      actor: string;
     };
   };
   'relocation/take_out': {

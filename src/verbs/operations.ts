@@ -91,7 +91,8 @@ export interface OperationVerbs {
    * Moves a queue to another database, with its jobs, leases, keys and configuration. It is told as an operation. Calls for the
    * queue wait meanwhile, and are refused after 4.5 s (`unavailable`, `not_done`).
    * Guarantee: the queue is whole in one database, whichever replica or database dies.
-   * @throws Refusal `queue_not_found`, `queue_elsewhere` when it is there already, `queue_busy`, `database_closed`, `invalid_request`
+   * @throws Refusal `queue_not_found`, `queue_elsewhere` when it is there already, `queue_busy`, `database_closed`,
+   * `too_many_operations`, `invalid_request`
    */
   relocateQueue(request: RelocateRequest): Promise<Operation>;
 

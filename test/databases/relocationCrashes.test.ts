@@ -97,7 +97,7 @@ async function work(plan: Plan) {
   await home(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`);
   const stopping = new AbortController();
   const failures: unknown[] = [];
-  const done = record.take().then(async (relocation) => {
+  const done = record.take([]).then(async (relocation) => {
     if (!relocation) return;
     await workOn(
       relocation,
@@ -119,7 +119,15 @@ async function begin(queue: string, source: string, target: string) {
     `select queue_id from dibs.placements where name = '${queue}'`,
   );
   const { queue_id } = place as { queue_id: number };
-  await replica(HEALTHY).record.insert({ id: newId(0), queue_id, queue, source, target, dry_run: false });
+  await replica(HEALTHY).record.insert({
+    id: newId(0),
+    queue_id,
+    queue,
+    source,
+    target,
+    dry_run: false,
+    actor: null,
+  });
   return { ids: body.jobs.map(({ id }: { id: string }) => id) as string[], queue_id };
 }
 

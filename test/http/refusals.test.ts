@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { databaseClosed, queueBusy, queueElsewhere, type Refusal } from '../../src/errors.ts';
+import {
+  databaseClosed,
+  queueBusy,
+  queueElsewhere,
+  type Refusal,
+  tooManyOperations,
+} from '../../src/errors.ts';
 import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
 import { onServer } from '../support/database.ts';
 import { moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
@@ -170,6 +176,7 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
     queue_elsewhere: async () => call('POST', `/queues/${await full()}/relocate`, { to: 'home' }),
     queue_busy: () => relocateTo('west', queueBusy('q', 'is worked on by an operation')),
     database_closed: () => relocateTo('west', databaseClosed('west')),
+    too_many_operations: () => relocateTo('west', tooManyOperations(20, true)),
   },
   configureDatabase: {
     database_not_found: () => call('PUT', '/databases/east', { accepts_queues: true }),

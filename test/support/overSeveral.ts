@@ -46,6 +46,7 @@ const OVER_ONE: Record<string, string[]> = {
       'service/blackHole',
       'service/crash',
       'service/failover',
+      'service/lockWaits',
       'service/lockedTable',
       'service/longOutage',
       'service/outage',

@@ -1,6 +1,7 @@
-import { operationNotFound, QueueGone } from '../../errors.ts';
+import { operationNotFound, QueueGone, tooManyOperations } from '../../errors.ts';
 import { isUuid } from '../../ids.ts';
 import { JOB_STATES } from '../../job.ts';
+import { MOST_RUNNING, MOST_RUNNING_OF_ONE } from '../../operations/operations.ts';
 import type { Database } from '../../postgres/pool.ts';
 import { planned, row } from '../../postgres/statements.ts';
 import type { Operation, OperationList, OperationName, OperationPage } from '../../verbs/operations.ts';
@@ -25,7 +26,17 @@ export interface Relocation {
   attempt: number;
   is_stopped: boolean;
   error: string | null;
+  /** Who started it. Null: nobody needs a key. */
+  actor: string | null;
 }
+
+type NewRelocation = Pick<
+  Relocation,
+  'id' | 'queue_id' | 'queue' | 'source' | 'target' | 'dry_run' | 'actor'
+>;
+
+/** So many of one caller that have ended are kept. */
+const MOST_KEPT_OF_ONE = 100;
 
 /** Whoever works on a relocation tells so again within this time. Then another replica takes it. */
 export const LEASE_SECONDS = 5;
@@ -57,6 +68,7 @@ const statements = {
   remove: planned('databases/remove'),
   ended: planned('relocation/ended'),
   insert: planned('relocation/insert', row<Shown>()),
+  running: planned('relocation/running', row<{ own: number }>()),
   find: planned('relocation/find', row<Shown>()),
   list: planned('relocation/list', row<Shown>()),
   stop: planned('relocation/stop'),
@@ -75,6 +87,17 @@ const asOperation = (shown: Shown): Operation => ({
   created_before: null,
   skipped: 0,
 });
+
+/** Notes a new relocation. It is still to be counted. @throws Refusal `too_many_operations` */
+async function insert(home: Database, { actor: by, ...values }: NewRelocation): Promise<Operation> {
+  const most_of_one = by === null ? MOST_RUNNING : MOST_RUNNING_OF_ONE;
+  const limits = { most: MOST_RUNNING, most_of_one, most_kept: MOST_KEPT_OF_ONE };
+  const [shown] = await home.query(statements.insert, { ...values, by, ...limits });
+  if (shown) return asOperation(shown);
+  const [running] = await home.query(statements.running, { by });
+  const isOwn = (running?.own ?? 0) >= most_of_one;
+  throw tooManyOperations(isOwn ? most_of_one : MOST_RUNNING, isOwn);
+}
 
 /** The relocations of this Dibs, in home. */
 export function createRecord(home: Database) {
@@ -114,15 +137,11 @@ export function createRecord(home: Database) {
   return {
     next,
 
-    /** Notes a new relocation. It is still to be counted. */
-    async insert(values: Pick<Relocation, 'id' | 'queue_id' | 'queue' | 'source' | 'target' | 'dry_run'>) {
-      const [shown] = await home.query(statements.insert, values);
-      return asOperation(shown as Shown);
-    },
+    insert: (relocation: NewRelocation) => insert(home, relocation),
 
-    /** Takes a relocation on which nobody works. */
-    async take(): Promise<Relocation | undefined> {
-      const [taken] = await home.query(statements.take, { seconds: LEASE_SECONDS });
+    /** Takes a relocation on which nobody works. Callers in `served` had their turns. */
+    async take(served: string[]): Promise<Relocation | undefined> {
+      const [taken] = await home.query(statements.take, { seconds: LEASE_SECONDS, served });
       return taken;
     },
 

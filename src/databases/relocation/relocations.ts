@@ -7,6 +7,7 @@ import {
   unavailable,
 } from '../../errors.ts';
 import { idSource } from '../../ids.ts';
+import { servedCallers } from '../../operations/servedCallers.ts';
 import { isAlreadyRelocating } from '../../postgres/errorClasses.ts';
 import type { Database } from '../../postgres/pool.ts';
 import { planned } from '../../postgres/statements.ts';
@@ -39,6 +40,7 @@ export function createRelocations(context: {
   const newId = idSource(now);
   const stopping = new AbortController();
   const working = new Set<Promise<void>>();
+  const served = servedCallers();
   /** There are some that nobody may be working on. */
   let isBehind = false;
 
@@ -69,9 +71,10 @@ export function createRelocations(context: {
   /** Takes those that nobody works on. They go on when this has returned. */
   async function run(): Promise<boolean> {
     while (working.size < AT_ONCE && !stopping.signal.aborted) {
-      const relocation = await record.take();
+      const relocation = await record.take(served.list());
       isBehind = relocation !== undefined || working.size > 0;
       if (!relocation) return false;
+      served.add(relocation.actor);
       const done: Promise<void> = work(relocation)
         .catch((error) => log(error, 'a relocation was interrupted, it will go on'))
         .finally(() => working.delete(done));
@@ -85,9 +88,9 @@ export function createRelocations(context: {
 
     /** Starts a relocation. A dry run only counts. */
     async start(request: RelocateRequest): Promise<Operation> {
-      const { queue, to, dry_run = false } = request;
+      const { queue, to, dry_run = false, by = null } = request;
       const { queue_id, database } = await check(request);
-      const asked = { id: newId(0), queue_id, queue, source: database, target: to, dry_run };
+      const asked = { id: newId(0), queue_id, queue, source: database, target: to, dry_run, actor: by };
       const operation = await record.insert(asked).catch((error) => {
         throw isAlreadyRelocating(error) ? queueBusy(queue, 'is being relocated') : error;
       });
