@@ -725,9 +725,9 @@ CREATE OR REPLACE FUNCTION dibs.place_imported(numbers integer[], names text[])
 AS $function$
 begin
   insert into dibs.placements (queue_id, name)
-  select new.number, new.name
+  select coalesce(new.number, dibs.next_queue_id()), new.name
   from unnest(numbers, names) as new (number, name)
-  where new.number is not null and not exists (select from dibs.placements p where p.name = new.name)
+  where not exists (select from dibs.placements p where p.name = new.name)
   order by new.name
   on conflict (name) do nothing;
   return query select * from dibs.place(names, null, '{}');

@@ -3,7 +3,7 @@ import { createDatabase, onServer } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { hourly, rewind, secondsFrom } from '../support/schedules.ts';
 import { type Service, startService } from '../support/service.ts';
-import { relaysAreEmpty } from '../support/severalDatabases.ts';
+import { AT_HOME, relaysAreEmpty } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -157,6 +157,7 @@ describe('a paused schedule', () => {
 });
 
 test('a schedule whose job is refused delays no other, and ticks when the cause is gone', async () => {
+  await at.configure(queue, AT_HOME);
   await put({ cron: hourly(), job: { queue } });
   const damage = (job: string) =>
     onServer(service.databaseUrl, 'update dibs.schedules set job = $2 where name = $1', [name, job]);

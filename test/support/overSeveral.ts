@@ -21,9 +21,14 @@ const OVER_ONE: Record<string, string[]> = {
   ],
   'By contract, several databases answer otherwise: a full queue elsewhere takes jobs, they arrive a moment later.':
     ['claim/claimRequest', 'enqueue/refusals'],
+  'It reads series of metrics, which name their database where there are several: databases/lists.': [
+    'metrics/scrape',
+    'metrics/totals',
+  ],
   'It looks at the statements, the plans or the dead rows of the one database into which it puts its jobs.': [
     'claim/deadEntries',
     'claim/front',
+    'counting/agreement',
     'counting/countsOverDead',
     'counting/samples',
     'enqueue/capacityOverDead',
