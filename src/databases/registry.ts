@@ -23,6 +23,7 @@ const statements = {
   lockQueues: planned('databases/lock_queues'),
   register: planned('databases/register'),
   placeOwn: planned('databases/place_own'),
+  count: planned('databases/count'),
   accept: planned('databases/accept'),
 };
 
@@ -67,6 +68,7 @@ async function addToHome(home: Database, registry: Registry, name: string, id: s
     await transaction.query(statements.take, { name: HOME, home: registry.homeId });
     await transaction.query(statements.register, { name: HOME, id: registry.homeId });
     await transaction.query(statements.placeOwn);
+    await transaction.query(statements.count);
     await transaction.query(statements.register, { name, id });
   });
   registry.known.set(name, id);

@@ -285,14 +285,16 @@ test('a job that somebody keeps locked does not hide those far behind it', async
   const found = await claim('held', { wait_seconds: 60, lease_seconds: 600 });
   expect(found.map(({ id }) => id)).toEqual([second]);
   await client.query('rollback');
-  const last = await claim('held', { wait_seconds: 60 });
+  // Nobody tells that it is free. A patrol finds it. On a slow machine, that rests long after each piece.
+  let last: typeof found = [];
+  for (let i = 0; i < 4 && last.length === 0; i++) last = await claim('held', { wait_seconds: 60 });
   const { rows } = await client.query('select state, position from dibs.jobs where id = $1', [first]);
   const why = JSON.stringify({ rows, errors: service.errors.map(String) });
   expect(
     last.map(({ id }) => id),
     why,
   ).toEqual([first]);
-});
+}, 300_000);
 
 test('a claim that waits for a locked job far from all others does not look all the time', async () => {
   await queueId('waits');
