@@ -19,7 +19,7 @@ function cycles(url, queue) {
     while (!isStopped) {
       const began = performance.now();
       await http.post('/jobs', { queue });
-      const { body } = await http.post('/jobs/claim', { queues: [queue] });
+      const { body } = await http.post('/jobs/claim', { queues: [queue], wait_seconds: 20 });
       const [{ id, lease_token }] = body.jobs;
       await http.post(`/jobs/${id}/ack`, { lease_token });
       times.push(performance.now() - began);
