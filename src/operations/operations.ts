@@ -1,10 +1,10 @@
 import { refuse } from '../enqueue/checks.ts';
-import { operationNotFound, type Refusal, tooManyOperations } from '../errors.ts';
+import { operationNotFound } from '../errors.ts';
 import { idSource, isUuid } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import { filterParameters } from '../looking/jobFilter.ts';
 import type { Clock } from '../postgres/clock.ts';
-import type { Database, Db } from '../postgres/pool.ts';
+import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Places } from '../queues/elsewhere.ts';
@@ -17,6 +17,7 @@ import type {
   OperationVerb,
 } from '../verbs/operations.ts';
 import { callPoint } from './callPoint.ts';
+import { boundsFor, tooManyRunning } from './running.ts';
 
 /** The states of the jobs that each verb may be asked to touch. */
 const STATES_OF: Record<OperationVerb, JobState[]> = {
@@ -25,10 +26,6 @@ const STATES_OF: Record<OperationVerb, JobState[]> = {
   delete: ['scheduled', 'ready', 'blocked', 'completed', 'cancelled', 'dead'],
   move: ['scheduled', 'ready', 'blocked', 'dead'],
 };
-
-/** So many operations run at once, and so many of one caller. Where nobody needs a key, all are of one caller. */
-export const MOST_RUNNING = 100;
-export const MOST_RUNNING_OF_ONE = 20;
 
 const statements = {
   insert: planned('operations/insert', row<Operation>()),
@@ -69,12 +66,6 @@ export function operationAdmin(context: {
     return found;
   }
 
-  async function refusal(transaction: Db, by: string | null, most_of_one: number): Promise<Refusal> {
-    const [found] = await transaction.query(statements.running, { by });
-    const isOwn = (found?.own ?? 0) >= most_of_one;
-    return tooManyOperations(isOwn ? most_of_one : MOST_RUNNING, isOwn);
-  }
-
   /** The queue that jobs go to. Claims look for fairness keys only in a queue that is marked for them. */
   async function targetOf(name: string, fair: boolean): Promise<Pick<Queue, 'id' | 'name'>> {
     const place = await crossing?.findElsewhere(name);
@@ -106,7 +97,7 @@ export function operationAdmin(context: {
       const target = request.to === undefined ? undefined : await targetOf(request.to, queue.fair);
       const point = await callPoint(db);
       const by = request.by ?? null;
-      const most_of_one = by === null ? MOST_RUNNING : MOST_RUNNING_OF_ONE;
+      const bounds = boundsFor(by);
       const operation = await db.transaction(async (transaction) => {
         const id = newId(0);
         const [kept] = await transaction.query(statements.insert, {
@@ -121,10 +112,12 @@ export function operationAdmin(context: {
           dry_run,
           ...point,
           by,
-          most: MOST_RUNNING,
-          most_of_one,
+          ...bounds,
         });
-        if (!kept) throw await refusal(transaction, by, most_of_one);
+        if (!kept) {
+          const [running] = await transaction.query(statements.running, { by });
+          throw tooManyRunning(running?.own ?? 0, bounds);
+        }
         if (!filter.states.includes('leased')) return kept;
         const [noted] = await transaction.query(statements.noteLeases, { id, queue_id: queue.id, ...wanted });
         return noted as Operation;

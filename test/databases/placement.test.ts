@@ -1,26 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
-import { createDatabase, createOtherDatabase, onServer, openClient } from '../support/database.ts';
+import { onServer, openClient } from '../support/database.ts';
 import { expectProblem } from '../support/moves.ts';
-import { type Service, startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { useThreeDatabases } from '../support/threeDatabases.ts';
 import { until } from '../support/until.ts';
 
-const databases: Record<string, Awaited<ReturnType<typeof createDatabase>>> = {};
+const { databases, replicas } = useThreeDatabases();
 let one: Service;
 let two: Service;
-beforeAll(async () => {
-  databases.home = await createDatabase();
-  databases.a = await createOtherDatabase();
-  databases.b = await createOtherDatabase();
-  const { home, a, b } = databases as Record<'home' | 'a' | 'b', { url: string }>;
-  const options = { databaseUrl: home.url, others: { a: a.url, b: b.url } };
-  one = await startService(options);
-  two = await startService(options);
-});
-afterAll(async () => {
-  await one.stop();
-  await two.stop();
-  for (const database of Object.values(databases)) await database.drop();
+beforeAll(() => {
+  ({ one, two } = replicas);
 });
 
 /** The names of the queues in each database. */

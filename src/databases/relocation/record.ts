@@ -1,7 +1,7 @@
-import { operationNotFound, QueueGone, tooManyOperations } from '../../errors.ts';
+import { operationNotFound, QueueGone } from '../../errors.ts';
 import { isUuid } from '../../ids.ts';
 import { JOB_STATES } from '../../job.ts';
-import { MOST_RUNNING, MOST_RUNNING_OF_ONE } from '../../operations/operations.ts';
+import { boundsFor, tooManyRunning } from '../../operations/running.ts';
 import type { Database } from '../../postgres/pool.ts';
 import { planned, row } from '../../postgres/statements.ts';
 import type { Operation, OperationList, OperationName, OperationPage } from '../../verbs/operations.ts';
@@ -90,13 +90,12 @@ const asOperation = (shown: Shown): Operation => ({
 
 /** Notes a new relocation. It is still to be counted. @throws Refusal `too_many_operations` */
 async function insert(home: Database, { actor: by, ...values }: NewRelocation): Promise<Operation> {
-  const most_of_one = by === null ? MOST_RUNNING : MOST_RUNNING_OF_ONE;
-  const limits = { most: MOST_RUNNING, most_of_one, most_kept: MOST_KEPT_OF_ONE };
-  const [shown] = await home.query(statements.insert, { ...values, by, ...limits });
+  const bounds = boundsFor(by);
+  const asked = { ...values, by, ...bounds, most_kept: MOST_KEPT_OF_ONE };
+  const [shown] = await home.query(statements.insert, asked);
   if (shown) return asOperation(shown);
   const [running] = await home.query(statements.running, { by });
-  const isOwn = (running?.own ?? 0) >= most_of_one;
-  throw tooManyOperations(isOwn ? most_of_one : MOST_RUNNING, isOwn);
+  throw tooManyRunning(running?.own ?? 0, bounds);
 }
 
 /** The relocations of this Dibs, in home. */
