@@ -28,9 +28,9 @@ const get = (as = name): Promise<Json> => at.ok('GET', `/schedules/${as}`);
 const jobsOf = async (of: string): Promise<Json[]> =>
   (await at.ok('GET', `/jobs?queue=${of}&limit=1000`)).jobs;
 
-/** Fills a queue, so that it refuses the next job. */
+/** Fills a queue, so that it refuses the next job. One outside of `home` would take the job of a tick. */
 async function fill(): Promise<void> {
-  await at.configure(queue, { max_ready: 1 });
+  await at.configure(queue, { database: 'home', max_ready: 1 });
   await at.enqueue({ queue });
 }
 

@@ -20,7 +20,7 @@ const OVER_ONE: Record<string, string[]> = {
     'web/relocation',
   ],
   'By contract, several databases answer otherwise: a full queue elsewhere takes jobs, they arrive a moment later.':
-    ['claim/claimRequest', 'enqueue/refusals', 'schedules/refusedSchedules'],
+    ['claim/claimRequest', 'enqueue/refusals'],
   'It reads series of metrics, which name their database where there are several: databases/lists.': [
     'metrics/scrape',
     'metrics/totals',
