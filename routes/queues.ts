@@ -88,7 +88,7 @@ export function queueRoutes(app: App): void {
           'Replaces the whole configuration, creating the queue when there is none. `database` says in which database a new ' +
           'queue is, where there are several.',
         answers: { 200: answerLike(Queue, { config: { ...DEFAULT_CONFIG, max_leased: 10 } }, 'The queue.') },
-        refusals: ['too_many_queues', 'queue_elsewhere'],
+        refusals: ['too_many_queues', 'queue_elsewhere', 'queue_busy'],
       }),
     },
     handler: async (request) => {
@@ -190,7 +190,8 @@ export function queueRoutes(app: App): void {
         tags,
         summary: 'Make dead jobs ready again',
         description:
-          'Oldest first, in batches. Their attempts are reset to 0. It touches no job that became dead after the call.',
+          'Oldest first, in batches. Their attempts are reset to 0. It touches no job that became dead after the call. With `home`, ' +
+          'the dead letters of this queue go back to the queues from which they came.',
         answers: { 200: answerLike(Count, { count: 120 }, HOW_MANY) },
         refusals: ['queue_not_found'],
       }),

@@ -21,17 +21,21 @@ function looksAt(operationId, path, need) {
   if (need.job) pairs.push(['the job by its id', '404']);
   if (need.items) pairs.push(['the job of each item by its id', '200, and 404 for the item']);
   if (need.queues) {
-    const what = path.includes('{queue}')
-      ? 'the queue in the path'
-      : isList(operationId)
-        ? '`queue`, where it is given'
-        : 'each queue that the body names';
+    const what =
+      operationId === 'configureQueue'
+        ? 'the queue in the path; `dead_letter_queue`'
+        : path.includes('{queue}')
+          ? 'the queue in the path'
+          : isList(operationId)
+            ? '`queue`, where it is given'
+            : 'each queue that the body names';
     pairs.push([what, '403']);
   }
   if (need.followUps) pairs.push(['each queue in `enqueue`: needs `produce`', '403']);
   if (operationId === 'settleJobs') pairs.push(['each queue in `claim`', '403']);
   if (need.narrowed && isList(operationId)) pairs.push(['what it lists', 'left out']);
-  if (need.narrowed && !isList(operationId)) {
+  if (operationId === 'redriveQueue') pairs.push(['with `home`: the queue of each job', 'left out']);
+  else if (need.narrowed && !isList(operationId)) {
     pairs.push([
       path.startsWith('/operations') ? 'the operation by its id' : 'the schedule by its name',
       operationId.startsWith('put') ? '403, the name is taken' : '404',

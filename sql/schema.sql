@@ -200,6 +200,57 @@ AS $function$
   where d.name = sums.database;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.dead_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  own dibs.queues;
+  dead_letters dibs.queues;
+  letter dibs.jobs;
+begin
+  select * into own from dibs.queues q where q.id = new.queue_id;
+  if own.dead_letter_queue is null then
+    return null;
+  end if;
+  select * into dead_letters from dibs.queues q where q.name = own.dead_letter_queue;
+  if not found then
+    return null;
+  end if;
+  letter := dibs.put_in(
+    dead_letters,
+    row(
+      dibs.new_id(dead_letters.id), 0, null, new.priority, new.max_attempts,
+      new.backoff,
+      new.headers::jsonb || jsonb_build_object('dibs-dead-from', own.name, 'dibs-dead-error', left(coalesce(new.last_error, ''), 1024)),
+      new.payload,
+      null, null, new.group_key, new.fairness_key,
+      null, null
+    )::dibs.new_job
+  );
+  if letter.id is null then
+    return null;
+  end if;
+
+  -- A duplicate is told how the job ended, also when its row is gone.
+  if new.unique_key is not null then
+    update dibs.unique_windows
+    set ended_as = 'dead'
+    where queue_id = new.queue_id and unique_key = new.unique_key and job_id = new.id;
+  end if;
+  if own.retention_seconds > 0 or new.awaited_until > now() then
+    update dibs.jobs
+    set state = 'cancelled', moved_to = letter.id, lease_token = null
+    where queue_id = new.queue_id and id = new.id;
+  else
+    delete from dibs.jobs where queue_id = new.queue_id and id = new.id;
+  end if;
+  return null;
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision)
  RETURNS uuid
  LANGUAGE plpgsql
@@ -215,7 +266,6 @@ declare
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
-  marked bigint[];
 begin
   payload := coalesce(payload, 'null');
   headers := coalesce(headers, '{}');
@@ -271,51 +321,22 @@ begin
       then
         raise configuration_limit_exceeded using message = format('queue %s is full: this job would exceed its max_ready', queue);
       end if;
-      -- This transaction may stay open for long, so it must not lock the queue. A replica sees the row after the commit,
-      -- and notes it at the queue (src/queues/lookUps.ts).
-      if fairness_key is not null
-        and not found_queue.fair
-        and not exists (select from dibs.fair_marks m where m.queue_id = found_queue.id)
-      then
-        insert into dibs.fair_marks (queue_id) values (found_queue.id);
-      end if;
       id := dibs.new_id(found_queue.id);
-      select * into job
-      from dibs.insert_unique(
-        found_queue.id,
-        array[
-          row(
-            id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
-            backoff, headers, payload,
-            unique_key, unique_for_seconds, "group", fairness_key,
-            expires_in_seconds, null
-          )::dibs.new_job
-        ]
+      job := dibs.put_in(
+        found_queue,
+        row(
+          id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
+          backoff, headers, payload,
+          unique_key, unique_for_seconds, "group", fairness_key,
+          expires_in_seconds, null
+        )::dibs.new_job
       );
-      exit when found;
+      exit when job.id is not null;
     end if;
     -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
 
-  -- This transaction may commit after scan floors have passed the job: see src/floor/arrivals.ts. A mark is for a thousand
-  -- positions. The setting holds the last one of this transaction.
-  if job.id = id and job.state = 'ready' then
-    marked := string_to_array(nullif(current_setting('dibs.marked', true), ''), ' ');
-    if marked[1] is distinct from found_queue.id or job.position >= marked[2] + 1000 then
-      insert into dibs.arrival_marks (queue_id, first, last) values (found_queue.id, job.position, job.position + 999);
-      perform set_config('dibs.marked', concat_ws(' ', found_queue.id, job.position), true);
-    end if;
-  end if;
-
-  -- Sent when the transaction commits. PostgreSQL keeps one of several equal notifications.
-  if job.id = id and job.state in ('ready', 'blocked') then
-    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
-  end if;
-  -- Replicas may rest until what they know of is due: see src/maintenance/rest.ts.
-  if job.id = id and (job.state = 'scheduled' or job.expires_at is not null) then
-    perform pg_notify('dibs', 'due sql');
-  end if;
   return job.id;
 end;
 $function$;
@@ -734,6 +755,51 @@ begin
 end;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.put_in(queue dibs.queues, new dibs.new_job)
+ RETURNS dibs.jobs
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_variable
+declare
+  job dibs.jobs;
+  marked bigint[];
+begin
+  -- Not an update: it must not lock the queue. A replica sees the row after the commit, and notes it at the queue
+  -- (src/queues/lookUps.ts).
+  if new.fairness_key is not null
+    and not queue.fair
+    and not exists (select from dibs.fair_marks m where m.queue_id = queue.id)
+  then
+    insert into dibs.fair_marks (queue_id) values (queue.id);
+  end if;
+  select * into job from dibs.insert_unique(queue.id, array[new]);
+  if job.id is distinct from new.id then
+    return job;
+  end if;
+
+  -- This transaction may commit after scan floors have passed the job: see src/floor/arrivals.ts. A mark is for a thousand
+  -- positions. The setting holds the last one of this transaction.
+  if job.state = 'ready' then
+    marked := string_to_array(nullif(current_setting('dibs.marked', true), ''), ' ');
+    if marked[1] is distinct from queue.id or job.position >= marked[2] + 1000 then
+      insert into dibs.arrival_marks (queue_id, first, last) values (queue.id, job.position, job.position + 999);
+      perform set_config('dibs.marked', concat_ws(' ', queue.id, job.position), true);
+    end if;
+  end if;
+
+  -- Sent when the transaction commits. PostgreSQL keeps one of several equal notifications.
+  if job.state in ('ready', 'blocked') then
+    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue.name, job.group_key));
+  end if;
+  -- Replicas may rest until what they know of is due: see src/maintenance/rest.ts.
+  if job.state = 'scheduled' or job.expires_at is not null then
+    perform pg_notify('dibs', 'due sql');
+  end if;
+  return job;
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.refuse_claim()
  RETURNS boolean
  LANGUAGE plpgsql
@@ -936,6 +1002,7 @@ create table dibs.jobs (
   claim_holder uuid,
   leased_at timestamp with time zone,
   lease_seconds double precision,
+  moved_to uuid,
   constraint job_state CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state >= 'completed'::dibs.job_state) = (finished_at IS NOT NULL)))) NOT VALID,
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
 )
@@ -1028,8 +1095,10 @@ create table dibs.queues (
   max_ready integer,
   fair boolean not null default false,
   alert_after_seconds double precision not null default 300,
+  dead_letter_queue text,
   constraint queue_alert_after CHECK (((alert_after_seconds >= (1)::double precision) AND (alert_after_seconds <= (31622400)::double precision))),
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+  constraint queue_dead_letter CHECK (((dead_letter_queue ~ '^[A-Za-z0-9._:-]{1,128}$'::text) AND (dead_letter_queue <> name))),
   constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
   constraint queue_limits CHECK ((((max_leased >= 1) AND (max_leased <= 100000)) AND ((rate_jobs >= 1) AND (rate_jobs <= 1000000000)) AND ((rate_seconds >= (0.1)::double precision) AND (rate_seconds <= (31622400)::double precision)) AND ((rate_jobs IS NULL) = (rate_seconds IS NULL)) AND ((max_ready >= 1) AND (max_ready <= 1000000)))),
@@ -1104,6 +1173,7 @@ create table dibs.relocating_jobs (
   claim_holder uuid,
   leased_at timestamp with time zone,
   lease_seconds double precision,
+  moved_to uuid,
   constraint relocating_jobs_pkey PRIMARY KEY (queue_id, id)
 )
 with (vacuum_truncate=false);
@@ -1311,6 +1381,8 @@ CREATE INDEX schedules_retry ON dibs.schedules USING btree (GREATEST(next_run_at
 CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);
 
 -- views and triggers
+
+CREATE TRIGGER jobs_dead_letter AFTER UPDATE OF finished_at ON dibs.jobs FOR EACH ROW WHEN (((new.state = 'dead'::dibs.job_state) AND (old.state <> 'dead'::dibs.job_state))) EXECUTE FUNCTION dibs.dead_letter();
 
 CREATE TRIGGER jobs_history AFTER UPDATE OF queue_id, finished_at ON dibs.jobs FOR EACH ROW WHEN (((old.queue_id <> new.queue_id) OR (new.cancel_requested AND (NOT old.cancel_requested) AND (new.state = 'leased'::dibs.job_state)) OR ((new.state <> 'leased'::dibs.job_state) AND (new.state <> 'completed'::dibs.job_state) AND ((old.state = 'leased'::dibs.job_state) OR ((old.state = 'dead'::dibs.job_state) <> (new.state = 'dead'::dibs.job_state)) OR ((new.state = 'cancelled'::dibs.job_state) AND (old.state <> 'cancelled'::dibs.job_state)) OR ((old.lease_token IS NOT NULL) AND (new.lease_token IS NULL)) OR (new.attempt < old.attempt))))) EXECUTE FUNCTION dibs.note_history();
 

@@ -44,6 +44,8 @@ export interface JobRow extends AlwaysRead {
   state: JobState;
   finished_at: string | null;
   result: string | null;
+  /** As which job it went to a dead letter queue. Those that look at single jobs return it. */
+  moved_to?: string | null;
   /** Some statements return it. */
   payload?: string | null;
   lease_token?: string;

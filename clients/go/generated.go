@@ -302,6 +302,8 @@ type Job struct {
 	PayloadPreview *string `json:"payload_preview,omitempty"`
 	// After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead.
 	Enqueued []Job `json:"enqueued,omitempty"`
+	// The id of the job as which it went to the `dead_letter_queue` of its queue, when it was dead. This one is `cancelled` then.
+	MovedTo *string `json:"moved_to,omitempty"`
 	// In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`.
 	Deduplicated *bool `json:"deduplicated,omitempty"`
 }
@@ -725,6 +727,7 @@ type QueueConfig struct {
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 	// With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.
 	MaxReady *int64 `json:"max_ready,omitempty"`
+	DeadLetterQueue *QueueName `json:"dead_letter_queue,omitempty"`
 	Database *DatabaseName `json:"database,omitempty"`
 }
 
@@ -854,6 +857,8 @@ type RedriveRequest struct {
 	Limit *int64 `json:"limit,omitempty"`
 	// Only those whose `last_error` contains this.
 	ErrorContains *string `json:"error_contains,omitempty"`
+	// In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`.
+	Home *bool `json:"home,omitempty"`
 }
 
 // ReleaseItem: One of many releases.

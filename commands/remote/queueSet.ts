@@ -23,6 +23,7 @@ interface Options {
   alertAfterSeconds?: Setting;
   maxLeased?: Setting;
   maxReady?: Setting;
+  deadLetterQueue?: string;
   rateLimit?: { jobs: number; per_seconds: number } | 'none';
   backoff?: BackoffKind;
   backoffBaseSeconds?: number;
@@ -49,6 +50,7 @@ export function changed(config: QueueConfig, options: Options): QueueConfig {
     alert_after_seconds: options.alertAfterSeconds,
     max_leased: options.maxLeased,
     max_ready: options.maxReady,
+    dead_letter_queue: options.deadLetterQueue,
     rate_limit: options.rateLimit,
   };
   const backoff = {
@@ -100,6 +102,7 @@ export function addQueueSet(queue: Command, { act }: Cli): void {
       .option('--alert-after-seconds <n>', 'a job that is ready for longer is an alert', setting)
       .option('--max-leased <n>', 'concurrency limit: jobs leased at once, over all workers', setting)
       .option('--max-ready <n>', 'most waiting jobs: at this number, enqueues are refused', setting)
+      .option('--dead-letter-queue <queue>', 'where jobs go that become dead')
       .option('--rate-limit <jobs/seconds>', 'most jobs claimed in any window', rate)
       .option('--backoff <kind>', 'exponential, linear or constant')
       .option('--backoff-base-seconds <n>', 'delay before the first retry', number())

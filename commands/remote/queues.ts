@@ -107,14 +107,17 @@ async function purge(
 
 async function redrive(
   session: Session,
-  options: { limit?: number; errorContains?: string },
+  options: { limit?: number; errorContains?: string; home?: boolean },
   name: string,
 ): Promise<undefined> {
-  const body = { limit: options.limit, error_contains: options.errorContains };
-  const answer = await session.ask((caller) => redriveQueue(caller, name, body, LONG));
+  const { limit, errorContains: error_contains, home } = options;
+  const answer = await session.ask((caller) =>
+    redriveQueue(caller, name, { limit, error_contains, home }, LONG),
+  );
+  const now = home ? 'back in their queues' : 'ready again';
   session.show(
     answer,
-    (redriven) => shown`${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ready again.\n`,
+    (redriven) => shown`${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ${now}.\n`,
   );
 }
 
@@ -209,11 +212,13 @@ export function add(cli: Cli): void {
       .command('redrive <queue>')
       .summary('make dead jobs ready again')
       .description(
-        'Makes the dead jobs of a queue ready again, oldest first. For more filters, see `dibs retry --queue`.',
+        'Makes the dead jobs of a queue ready again, oldest first. For more filters, see `dibs retry --queue`. With --home, the jobs of a dead letter queue go back to the queues from which they came.',
       )
+      .option('--home', 'send dead letters back, in place of dead jobs')
       .option('--limit <n>', 'how many jobs at most', number(1))
       .option('--error-contains <text>', 'only those whose last error contains this')
       .action(act(redrive)),
     'dibs redrive mail --error-contains "SMTP 421"',
+    'dibs redrive mail.dead --home',
   );
 }

@@ -281,6 +281,12 @@ export const Job = Type.Object(
           'After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead.',
       }),
     ),
+    moved_to: Type.Optional(
+      Type.String({
+        description:
+          'The id of the job as which it went to the `dead_letter_queue` of its queue, when it was dead. This one is `cancelled` then.',
+      }),
+    ),
     deduplicated: Type.Optional(
       Type.Boolean({
         description:

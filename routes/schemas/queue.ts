@@ -18,7 +18,7 @@ import {
 import { Backoff, DEFAULT_BACKOFF, maxAttempts } from './job.ts';
 
 /** Equal to the defaults of the table's columns, which apply to a queue that was never configured. */
-export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits> = {
+export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits | 'dead_letter_queue'> = {
   lease_seconds: 30,
   max_attempts: 5,
   backoff: DEFAULT_BACKOFF,
@@ -27,7 +27,13 @@ export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits> = {
   alert_after_seconds: 300,
 };
 
-export const NO_LIMITS: QueueLimits = { max_leased: null, rate_limit: null, max_ready: null };
+/** What a queue that was never configured has not. */
+export const NOT_SET: Omit<Config, keyof typeof DEFAULT_CONFIG> = {
+  max_leased: null,
+  rate_limit: null,
+  max_ready: null,
+  dead_letter_queue: null,
+};
 
 export const RateLimit = Type.Object(
   {
@@ -88,6 +94,13 @@ export const QueueConfig = Type.Object(
         maximum: 1_000_000,
         description:
           'With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.',
+      }),
+    ),
+    dead_letter_queue: Type.Optional(
+      Type.Unsafe<string>({
+        ...ref(QueueName),
+        description:
+          'A job of this queue that becomes dead goes there as a new job, with all of its attempts, in the same commit. It is created when there is none. Its headers get `dibs-dead-from` and `dibs-dead-error`. It must not lead back to this queue, and is in the same database; 409 `queue_elsewhere` for one that is not. Default: dead jobs stay.',
       }),
     ),
     database: Type.Optional(
@@ -190,6 +203,13 @@ export const RedriveRequest = Type.Object(
     ),
     error_contains: Type.Optional(
       text(1024, { description: 'Only those whose `last_error` contains this.' }),
+    ),
+    home: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`.',
+      }),
     ),
   },
   {

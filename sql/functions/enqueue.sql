@@ -32,7 +32,6 @@ declare
   found_queue dibs.queues;
   id uuid;
   job dibs.jobs;
-  marked bigint[];
 begin
   payload := coalesce(payload, 'null');
   headers := coalesce(headers, '{}');
@@ -88,51 +87,22 @@ begin
       then
         raise configuration_limit_exceeded using message = format('queue %s is full: this job would exceed its max_ready', queue);
       end if;
-      -- This transaction may stay open for long, so it must not lock the queue. A replica sees the row after the commit,
-      -- and notes it at the queue (src/queues/lookUps.ts).
-      if fairness_key is not null
-        and not found_queue.fair
-        and not exists (select from dibs.fair_marks m where m.queue_id = found_queue.id)
-      then
-        insert into dibs.fair_marks (queue_id) values (found_queue.id);
-      end if;
       id := dibs.new_id(found_queue.id);
-      select * into job
-      from dibs.insert_unique(
-        found_queue.id,
-        array[
-          row(
-            id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
-            backoff, headers, payload,
-            unique_key, unique_for_seconds, "group", fairness_key,
-            expires_in_seconds, null
-          )::dibs.new_job
-        ]
+      job := dibs.put_in(
+        found_queue,
+        row(
+          id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
+          backoff, headers, payload,
+          unique_key, unique_for_seconds, "group", fairness_key,
+          expires_in_seconds, null
+        )::dibs.new_job
       );
-      exit when found;
+      exit when job.id is not null;
     end if;
     -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;
 
-  -- This transaction may commit after scan floors have passed the job: see src/floor/arrivals.ts. A mark is for a thousand
-  -- positions. The setting holds the last one of this transaction.
-  if job.id = id and job.state = 'ready' then
-    marked := string_to_array(nullif(current_setting('dibs.marked', true), ''), ' ');
-    if marked[1] is distinct from found_queue.id or job.position >= marked[2] + 1000 then
-      insert into dibs.arrival_marks (queue_id, first, last) values (found_queue.id, job.position, job.position + 999);
-      perform set_config('dibs.marked', concat_ws(' ', found_queue.id, job.position), true);
-    end if;
-  end if;
-
-  -- Sent when the transaction commits. PostgreSQL keeps one of several equal notifications.
-  if job.id = id and job.state in ('ready', 'blocked') then
-    perform pg_notify('dibs', concat_ws(' ', job.state, 'sql', queue, "group"));
-  end if;
-  -- Replicas may rest until what they know of is due: see src/maintenance/rest.ts.
-  if job.id = id and (job.state = 'scheduled' or job.expires_at is not null) then
-    perform pg_notify('dibs', 'due sql');
-  end if;
   return job.id;
 end;
 $function$;

@@ -3,7 +3,7 @@
 -- are bounded. Each subquery costs something only for a job in the state that it is about.
 select
   j.id, j.state, j.attempt, j.max_attempts, j.run_at, j.lease_expires_at, j.lease_expires_at <= now() as lease_is_over, j.finished_at,
-  j.worker, j.last_error,
+  j.worker, j.last_error, j.moved_to,
   j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= coalesce(j.finished_at, now()) as is_over,
   q.paused,
   head.id as head_id, head.state as head_state,

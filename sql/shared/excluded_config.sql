@@ -8,4 +8,5 @@ max_leased = excluded.max_leased,
 rate_jobs = excluded.rate_jobs,
 rate_seconds = excluded.rate_seconds,
 max_ready = excluded.max_ready,
-alert_after_seconds = excluded.alert_after_seconds
+alert_after_seconds = excluded.alert_after_seconds,
+dead_letter_queue = excluded.dead_letter_queue

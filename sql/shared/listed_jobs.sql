@@ -33,7 +33,7 @@ queue as materialized (
   limit :limit
 )
 select
-  j.queue, j.state, j.finished_at, j.result,
+  j.queue, j.state, j.finished_at, j.result, j.moved_to,
   case
     when :include_payload then coalesce(substr(j.payload::text, 1, :preview::integer), j.payload::text)
   end as payload,

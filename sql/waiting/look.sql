@@ -1,7 +1,7 @@
 -- Jobs that clients wait for, with their payloads. Those with more than :most_bytes are left out.
 -- The ids ascend: see shared/batch_by_id.sql.
 select
-  j.state, j.finished_at, j.result, j.payload,
+  j.state, j.finished_at, j.result, j.moved_to, j.payload,
   -- include shared/job_columns.sql
 from dibs.jobs j
 where

@@ -102,6 +102,10 @@ const listed = {
 const consume = { scope: 'consume', job: true } as const;
 const admin = { scope: 'admin', about: ({ queue }: { queue?: string }): Subject => ({ queue }) } as const;
 
+/** A queue, and where its dead jobs go. */
+const configured = ({ queue, config }: Named & { config: { dead_letter_queue: string | null } }) =>
+  config.dead_letter_queue === null ? [queue] : [queue, config.dead_letter_queue];
+
 const adminOfJob = {
   scope: 'admin',
   job: true,
@@ -189,15 +193,15 @@ export const NEEDS = {
   configureQueue: {
     ...admin,
     signed: true,
-    queues: named,
-    creates: named,
+    queues: configured,
+    creates: configured,
     about: ({ queue, database }: Named & { database?: string | undefined }): Subject => ({ queue, database }),
   },
   pauseQueue: { ...admin, signed: true, queues: named, creates: named },
   resumeQueue: { ...admin, signed: true, queues: named },
   deleteQueue: { ...admin, signed: true, queues: named },
   purgeQueue: adminOfJobs,
-  redriveQueue: { ...adminOfJobs, signed: true },
+  redriveQueue: { ...adminOfJobs, signed: true, narrowed: true },
 
   startOperation: {
     ...admin,

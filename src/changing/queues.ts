@@ -4,8 +4,9 @@ import { invalidRequest } from '../errors.ts';
 import type { QueueLooks } from '../looking/queues.ts';
 import type { Purge } from '../operations/purge.ts';
 import type { Redrive } from '../operations/redrive.ts';
-import type { Database } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
+import type { SendHome } from '../operations/sendHome.ts';
+import type { Database, Db } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { orTooManyQueues } from '../queues/numbers.ts';
@@ -17,6 +18,8 @@ import { rethrowPartlyDone } from './partlyDone.ts';
 
 const statements = {
   configure: planned('changing/queue_configure'),
+  deadLetterLock: planned('changing/dead_letter_lock'),
+  deadLetterPath: planned('changing/dead_letter_path', row<{ name: string }>()),
   pause: planned('changing/queue_pause'),
 };
 
@@ -32,7 +35,19 @@ const parametersOf = ({ queue: name, config }: RequestOf<'configureQueue'>) => (
   rate_seconds: config.rate_limit?.per_seconds ?? null,
   max_ready: config.max_ready,
   alert_after_seconds: config.alert_after_seconds,
+  dead_letter_queue: config.dead_letter_queue,
 });
+
+/** Dead letter queues make no circle. @throws Refusal `invalid_request` */
+async function refuseCircle(transaction: Db, name: string, dead_letter_queue: string): Promise<void> {
+  await transaction.query(statements.deadLetterLock);
+  const path = await transaction.query(statements.deadLetterPath, { name, dead_letter_queue });
+  if (path.at(-1)?.name !== name) return;
+  const circle = [name, ...path.map((queue) => queue.name)].join(' → ');
+  throw invalidRequest([
+    { path: '/dead_letter_queue', message: `must not lead back to this queue: ${circle}` },
+  ]);
+}
 
 /** The verbs that change a queue, or many of its jobs. */
 export function queueAdmin(context: {
@@ -42,9 +57,10 @@ export function queueAdmin(context: {
   looks: QueueLooks;
   purge: Purge;
   redrive: Redrive;
+  sendHome: SendHome;
   countCache: CountCache;
 }) {
-  const { db, queues, notifier, looks, purge, redrive, countCache } = context;
+  const { db, queues, notifier, looks, purge, redrive, sendHome, countCache } = context;
   const { status, current } = looks;
 
   /**
@@ -66,9 +82,14 @@ export function queueAdmin(context: {
       const { queue: name, by, database = HOME } = request;
       if (database !== HOME)
         throw invalidRequest([{ path: '/database', message: 'must be the name of a database' }]);
+      const { dead_letter_queue } = request.config;
+      if (dead_letter_queue !== null) await queues.open(dead_letter_queue);
       const queue = await afterCreating(name, async () => {
         await orTooManyQueues(
-          inTurnOf(db, { queue: name, by }).query(statements.configure, parametersOf(request)),
+          inTurnOf(db, { queue: name, by }).transaction(async (transaction) => {
+            if (dead_letter_queue !== null) await refuseCircle(transaction, name, dead_letter_queue);
+            await transaction.query(statements.configure, parametersOf(request));
+          }),
         );
         return true;
       });
@@ -105,10 +126,10 @@ export function queueAdmin(context: {
         .finally(() => countCache.drop(queue.id));
     },
 
-    /** Makes dead jobs ready again. Returns their number. */
+    /** Makes dead jobs ready again, or sends dead letters back. Returns their number. */
     async redrive({ queue: name, ...wish }: RequestOf<'redriveQueue'>): Promise<number> {
       const queue = await current(name);
-      return redrive(queue, wish)
+      return (wish.home ? sendHome : redrive)(queue, wish)
         .catch(rethrowPartlyDone)
         .finally(() => countCache.drop(queue.id));
     },

@@ -1,9 +1,9 @@
 import type { DatabaseEngine } from '../engine/open.ts';
-import { invalidRequest, queueElsewhere } from '../errors.ts';
+import { invalidRequest, queueBusy, queueElsewhere } from '../errors.ts';
 import type { QueueStatus } from '../verbs/queues.ts';
 import type { Verbs } from '../verbs.ts';
 import type { Lead } from './lead.ts';
-import type { Members } from './members.ts';
+import { awayOf, type Members } from './members.ts';
 import type { Placements } from './placements.ts';
 
 type OfOne = 'getQueue' | 'configureQueue' | 'pauseQueue' | 'resumeQueue' | 'deleteQueue';
@@ -29,6 +29,15 @@ export function queuesOfSeveral(
       return run(engine);
     });
 
+  /** A dead letter queue is in the database of its queue, so that one commit suffices. @throws Refusal `queue_elsewhere` */
+  async function openBeside(name: string, { name: database, base }: DatabaseEngine): Promise<void> {
+    await placements.place([name], () => awayOf(members), database);
+    const place = await placements.findNow(name);
+    if (place && place.database !== database) throw queueElsewhere(name, place.database);
+    if (place?.moving_to) throw queueBusy(name, `is being relocated to the database "${place.moving_to}"`);
+    await base.queues.open(name);
+  }
+
   return {
     getQueue: (request) =>
       toQueue(
@@ -40,7 +49,11 @@ export function queuesOfSeveral(
       const { queue } = request;
       if (database !== undefined && !members.has(database))
         throw invalidRequest([{ path: '/database', message: 'must be the name of a database' }]);
-      const configure = opened(queue, ({ verbs }) => verbs.configureQueue(request));
+      const configure = opened(queue, async (engine) => {
+        const { dead_letter_queue } = request.config;
+        if (dead_letter_queue !== null) await openBeside(dead_letter_queue, engine);
+        return engine.verbs.configureQueue(request);
+      });
       return toNew(
         [queue],
         async (engine) => {

@@ -33,6 +33,7 @@ import { createLoopLag } from '../metrics/loopLag.ts';
 import { operationAdmin } from '../operations/operations.ts';
 import { createPurge } from '../operations/purge.ts';
 import { createRedrive } from '../operations/redrive.ts';
+import { createSendHome } from '../operations/sendHome.ts';
 import { createOperationWork } from '../operations/work.ts';
 import { createQueueNumbers } from '../queues/numbers.ts';
 import { createReceive } from '../relay/receive.ts';
@@ -119,10 +120,11 @@ function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void
   const looks = createQueueLooks({ ...base, countCache });
   const purge = createPurge({ ...base, groups });
   const redrive = createRedrive({ ...base, groups });
+  const sendHome = createSendHome({ ...base, groups });
   return {
     countCache,
     queueLooks: looks,
-    queueAdmin: queueAdmin({ ...base, looks, purge, redrive, countCache }),
+    queueAdmin: queueAdmin({ ...base, looks, purge, redrive, sendHome, countCache }),
     deleteQueue: createDeleteQueue({ ...base, looks, purge, countCache }),
     queueNumbers: createQueueNumbers(base),
     operationAdmin: operationAdmin({ ...base, current: looks.current, started: operationStarted }),

@@ -27,6 +27,7 @@ export interface JobFacts {
   finished_at: string | null;
   worker: string | null;
   last_error: string | null;
+  moved_to: string | null;
   cancel_requested: boolean;
   group: string | null;
   fairness_key: string | null;
@@ -115,8 +116,14 @@ function dead(facts: JobFacts): Reason {
 
 /** The reason, but for the claim limits of the queue: claimLimits.ts looks at those. */
 export function reasonOf(facts: JobFacts): Reason {
-  const { state, finished_at, expires_at } = facts;
+  const { state, finished_at, expires_at, moved_to } = facts;
   if (state === 'completed') return { code: 'completed', detail: `It was completed at ${finished_at}.` };
+  if (moved_to !== null)
+    return {
+      code: 'cancelled',
+      detail: `It was dead at ${finished_at}, and went to the dead letter queue as the job ${moved_to}.`,
+      ...errorOf(facts),
+    };
   if (state === 'cancelled') return { code: 'cancelled', detail: `It was cancelled at ${finished_at}.` };
   if (state === 'dead') return dead(facts);
   if (state === 'leased') return leased(facts);

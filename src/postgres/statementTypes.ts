@@ -245,6 +245,21 @@ export interface StatementTypes {
       progress: string;
     };
   };
+  'changing/dead_letter_lock': {
+    parameters: Record<never, never>;
+    columns: {
+      pg_advisory_xact_lock: unknown;
+    };
+  };
+  'changing/dead_letter_path': {
+    parameters: {
+      dead_letter_queue: string | null;
+      name: string | null;
+    };
+    columns: {
+      name: string;
+    };
+  };
   'changing/queue_clear': {
     parameters: {
       queue_id: number | null;
@@ -268,6 +283,7 @@ export interface StatementTypes {
       rate_seconds: number | null;
       max_ready: number | null;
       alert_after_seconds: number | null;
+      dead_letter_queue: string | null;
       name: string | null;
     };
     columns: Record<never, never>;
@@ -1381,6 +1397,7 @@ export interface StatementTypes {
       finished_at: string;
       worker: string;
       last_error: string;
+      moved_to: string;
       cancel_requested: boolean;
       group: string;
       fairness_key: string;
@@ -1437,6 +1454,7 @@ export interface StatementTypes {
       state: JobState;
       finished_at: string;
       result: string;
+      moved_to: string;
       payload: string;
       id: string;
       priority: number;
@@ -1476,6 +1494,7 @@ export interface StatementTypes {
       state: JobState;
       finished_at: string;
       result: string;
+      moved_to: string;
       payload: string;
       id: string;
       priority: number;
@@ -1518,6 +1537,7 @@ export interface StatementTypes {
       rate_seconds: number;
       max_ready: number;
       alert_after_seconds: number;
+      dead_letter_queue: string;
     };
   };
   'looking/match_all_newest': {
@@ -1987,6 +2007,20 @@ export interface StatementTypes {
       matched: number;
     };
   };
+  'operations/dead_letters_page': {
+    parameters: {
+      called_at: string | null;
+      visible: (string | null)[] | TextArray | null;
+      error_contains: string | null;
+      queue_id: number | null;
+      after: string | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      wanted: boolean;
+    };
+  };
   'operations/delete': {
     parameters: {
       queue_id: number | null;
@@ -2305,6 +2339,20 @@ export interface StatementTypes {
       own: number;
     };
   };
+  'operations/send_home': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      positions: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      group: string;
+      home: string;
+      headless: string;
+    };
+  };
   'operations/stop': {
     parameters: {
       id: string | null;
@@ -2582,6 +2630,7 @@ export interface StatementTypes {
       rate_seconds: number;
       max_ready: number;
       alert_after_seconds: number;
+      dead_letter_queue: string;
       becomes_fair: boolean;
     };
   };
@@ -2605,6 +2654,7 @@ export interface StatementTypes {
       rate_seconds: number;
       max_ready: number;
       alert_after_seconds: number;
+      dead_letter_queue: string;
       becomes_fair: boolean;
     };
   };
@@ -2854,6 +2904,7 @@ export interface StatementTypes {
     };
     columns: {
       is_busy: boolean;
+      tied_to: string;
     };
   };
   'relocation/claim_arrival': {
@@ -3480,6 +3531,7 @@ export interface StatementTypes {
       state: JobState;
       finished_at: string;
       result: string;
+      moved_to: string;
       payload: string;
       id: string;
       priority: number;
@@ -3948,6 +4000,7 @@ export interface StatementTypes {
       state: JobState;
       finished_at: string;
       result: string;
+      moved_to: string;
       payload: string;
       id: string;
       priority: number;

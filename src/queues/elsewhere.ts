@@ -40,6 +40,7 @@ export const queueElsewhere = (name: string, { database, queueId }: Place): Queu
   retention_seconds: 0,
   dead_retention_seconds: 0,
   alert_after_seconds: 300,
+  dead_letter_queue: null,
   max_leased: null,
   rate_limit: null,
   max_ready: null,

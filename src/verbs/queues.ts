@@ -33,6 +33,8 @@ export interface QueueConfig extends QueueLimits {
   dead_retention_seconds: number;
   /** A job that is ready for longer is an alert. */
   alert_after_seconds: number;
+  /** A job of this queue that becomes dead goes there. Null: it stays. */
+  dead_letter_queue: string | null;
 }
 
 export interface QueueCounts {
@@ -139,10 +141,12 @@ export interface WorkersNow extends PartlyAway {
 }
 
 /** Which dead jobs to make ready. */
-export interface RedriveWish extends Signed {
+export interface RedriveWish extends Signed, Narrowed {
   /** At most this number, oldest first. */
   limit?: number | undefined;
   error_contains?: string | undefined;
+  /** In place of dead jobs, the dead letters of this queue: each goes back to the queue from which it came. */
+  home?: boolean | undefined;
 }
 
 /**
@@ -164,8 +168,10 @@ export interface QueueVerbs {
   listWorkers(request: WorkersRequest): Promise<WorkersNow>;
 
   /**
-   * Replaces the configuration. It creates the queue when there is none. All replicas go by it within a second.
-   * @throws Refusal `too_many_queues`, `queue_elsewhere`, `invalid_request` for an unknown database
+   * Replaces the configuration. It creates the queue, and its dead letter queue, when there is none. All replicas go by it
+   * within a second.
+   * @throws Refusal `too_many_queues`, `queue_elsewhere` (also of the dead letter queue), `queue_busy` of that, `invalid_request` for an unknown
+   *   database, and for dead letter queues that make a circle
    */
   configureQueue(request: QueueName & Signed & QueueWish): Promise<QueueStatus>;
 
@@ -187,7 +193,8 @@ export interface QueueVerbs {
   purgeQueue(request: QueueName & Signed & { states: JobState[] }): Promise<number>;
 
   /**
-   * Makes dead jobs ready again, with all their attempts. Answers their number. It takes as long as `purgeQueue` may.
+   * Makes dead jobs ready again, with all their attempts. Answers their number. It takes as long as `purgeQueue` may. Dead
+   * letters stay whose queue is gone, or is not the caller's.
    */
   redriveQueue(request: QueueName & RedriveWish): Promise<number>;
 }

@@ -248,6 +248,7 @@ test('configuring or creating a queue that exists uses up no queue id', async ()
     rate_jobs: null,
     rate_seconds: null,
     max_ready: null,
+    dead_letter_queue: null,
   };
   const configure = () => rowsOf(first, 'changing/queue_configure', config);
   const next = async () => Number((await third.query(`select nextval('dibs.queue_ids') as id`)).rows[0].id);

@@ -260,6 +260,32 @@ test('a relocation that makes no sense is refused, and changes nothing', async (
   await inDatabase('a', `delete from dibs.operations where queue = '${queue}'`);
 });
 
+test('a queue and its dead letter queue stay together: neither is relocated, and neither may be elsewhere', async () => {
+  await put('letters', 'a');
+  await put('other.letters', 'b');
+  const configure = (dead_letter_queue: string, name = 'tied') =>
+    one.call('PUT', `/queues/${name}`, { database: 'a', dead_letter_queue });
+  expect(await configure('other.letters')).toMatchObject({ status: 409, body: { code: 'queue_elsewhere' } });
+  expect((await configure('letters')).status).toBe(200);
+  for (const name of ['tied', 'letters'])
+    expect(await one.call('POST', `/queues/${name}/relocate`, { to: 'b' })).toMatchObject({
+      status: 409,
+      body: { code: 'queue_busy' },
+    });
+  // One that is not there yet is made beside its queue, whatever its name.
+  expect((await configure('far:letters')).status).toBe(200);
+  expect((await two.call('GET', '/queues/far:letters')).body.database).toBe('a');
+  await enqueue({ queue: 'tied', payload: 7 });
+  const [job] = (await two.call('POST', '/jobs/claim', { queues: ['tied'] })).body.jobs;
+  await two.call('POST', `/jobs/${job.id}/nack`, { lease_token: job.lease_token, retry: false });
+  const [letter] = (await one.call('POST', '/jobs/claim', { queues: ['far:letters'] })).body.jobs;
+  expect(letter).toMatchObject({ payload: 7, headers: { 'dibs-dead-from': 'tied' } });
+  await one.call('POST', `/jobs/${letter.id}/release`, { lease_token: letter.lease_token });
+  expect((await one.call('POST', '/queues/far:letters/redrive', { home: true })).body).toEqual({ count: 1 });
+  await one.call('PUT', '/queues/tied', { database: 'a' });
+  expect((await one.call('POST', '/queues/letters/relocate', { to: 'b' })).status).toBe(202);
+});
+
 test('a queue that a transaction holds for long stays, and its calls do not wait for that', async () => {
   const queue = 'held';
   await put(queue, 'a');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { completeBackoff } from '../../routes/http/json/jobBody.ts';
 import { DEFAULT_BACKOFF } from '../../routes/schemas/job.ts';
-import { DEFAULT_CONFIG, NO_LIMITS } from '../../routes/schemas/queue.ts';
+import { DEFAULT_CONFIG, NOT_SET } from '../../routes/schemas/queue.ts';
 import { LONGEST_SECONDS } from '../../src/job.ts';
 import { readSql } from '../../src/postgres/statements.ts';
 import { createDatabase, onServer } from '../support/database.ts';
@@ -23,10 +23,10 @@ test('a queue that was never configured has the defaults of the routes', async (
   const { rate_jobs, rate_seconds, ...config } = await ask(
     `insert into dibs.queues (name) values ('plain')
      returning lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds,
-       alert_after_seconds, max_leased, rate_jobs, rate_seconds, max_ready`,
+       alert_after_seconds, max_leased, rate_jobs, rate_seconds, max_ready, dead_letter_queue`,
   );
   expect({ rate_jobs, rate_seconds }).toEqual({ rate_jobs: null, rate_seconds: null });
-  expect({ ...config, rate_limit: null }).toEqual({ ...DEFAULT_CONFIG, ...NO_LIMITS });
+  expect({ ...config, rate_limit: null }).toEqual({ ...DEFAULT_CONFIG, ...NOT_SET });
 });
 
 test('a backoff of which every field is left out is the default one, in SQL and in the routes', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DEFAULT_CONFIG, NO_LIMITS } from '../../routes/schemas/queue.ts';
+import { DEFAULT_CONFIG, NOT_SET } from '../../routes/schemas/queue.ts';
 import { logCalls, noteServedClaims, withConcerns } from '../../src/concerns.ts';
 import { type RunningEngine, startEngine } from '../../src/engine.ts';
 import { jobNotFound, unavailable } from '../../src/errors.ts';
@@ -86,7 +86,7 @@ describe('the verbs of an engine', () => {
     explainQueue: () => engine.explainQueue({ queue }),
     getQueueErrors: () => engine.getQueueErrors({ queue }),
     listWorkers: () => engine.listWorkers({}),
-    configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NO_LIMITS } }),
+    configureQueue: () => engine.configureQueue({ queue, config: { ...DEFAULT_CONFIG, ...NOT_SET } }),
     pauseQueue: () => engine.pauseQueue({ queue }),
     resumeQueue: () => engine.resumeQueue({ queue }),
     deleteQueue: () => engine.deleteQueue({ queue: 'nowhere', force: false }),

@@ -56,6 +56,7 @@ const queueValue = ({ name, type }: Described) =>
   ({
     id: QUEUE,
     name: 'all',
+    dead_letter_queue: 'all.dead',
     backoff: { kind: 'linear', base_seconds: 2, max_seconds: 9, jitter: 0 },
   })[name] ?? VALUES[type]?.(name);
 
@@ -136,8 +137,9 @@ test.each([
   expect(fields).toEqual(rows.map(({ name }) => name));
 });
 
-test('an Idempotency-Key keeps each field that answers show', () => {
-  expect(otherFields(Object.fromEntries(KEPT_JOB.map((name) => [name, true])))).toEqual([]);
+test('an Idempotency-Key keeps each field that the answer of an enqueue shows', () => {
+  const kept = [...KEPT_JOB, 'moved_to'];
+  expect(otherFields(Object.fromEntries(kept.map((name) => [name, true])))).toEqual([]);
 });
 
 test('the type of kept jobs takes another field while jobs are kept', async () => {

@@ -296,6 +296,8 @@ export interface Job {
   payload_preview?: string;
   /** After a nack that had `enqueue`: the jobs inserted with it; none unless it made the job dead. */
   enqueued?: Job[];
+  /** The id of the job as which it went to the `dead_letter_queue` of its queue, when it was dead. This one is `cancelled` then. */
+  moved_to?: string;
   /** In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`. */
   deduplicated?: boolean;
 }
@@ -719,6 +721,7 @@ export interface QueueConfig {
   rate_limit?: RateLimit;
   /** With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit. */
   max_ready?: number;
+  dead_letter_queue?: QueueName;
   database?: DatabaseName;
 }
 
@@ -848,6 +851,8 @@ export interface RedriveRequest {
   limit?: number;
   /** Only those whose `last_error` contains this. */
   error_contains?: string;
+  /** In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. */
+  home?: boolean;
 }
 
 /** One of many releases. */

@@ -21,7 +21,7 @@ export function jobJson(job: Job, format: Written = 'json'): string {
     job.lease_token === undefined
       ? ''
       : `,"lease_token":"${job.lease_token}","lease_seconds":${job.lease_seconds}`;
-  return `{${jobFieldsJson(job, payload, lease)}${job.deduplicated ? ',"deduplicated":true' : ''}}`;
+  return `{${jobFieldsJson(job, payload, lease)}${job.moved_to ? `,"moved_to":"${job.moved_to}"` : ''}${job.deduplicated ? ',"deduplicated":true' : ''}}`;
 }
 
 /** Above this size, jobs are written in slices. */

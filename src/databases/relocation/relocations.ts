@@ -10,7 +10,7 @@ import { idSource } from '../../ids.ts';
 import { servedCallers } from '../../operations/servedCallers.ts';
 import { isAlreadyRelocating } from '../../postgres/errorClasses.ts';
 import type { Database } from '../../postgres/pool.ts';
-import { planned } from '../../postgres/statements.ts';
+import { planned, row } from '../../postgres/statements.ts';
 import type { Operation, RelocateRequest } from '../../verbs/operations.ts';
 import { engineAt, isAway, type Members } from '../members.ts';
 import type { Accepting } from '../mergedDatabases.ts';
@@ -21,7 +21,7 @@ import { workOn } from './work.ts';
 /** A replica works on so many at once. */
 const AT_ONCE = 4;
 
-const busy = planned('relocation/busy');
+const busy = planned('relocation/busy', row<{ is_busy: boolean; tied_to: string | null }>());
 
 const awayRefusal = (name: string) => unavailable(`The database "${name}" does not answer. Try again later.`);
 
@@ -59,6 +59,8 @@ export function createRelocations(context: {
     const { queue_id } = place;
     const [found] = await engineAt(members, place).base.db.query(busy, { queue_id });
     if (found?.is_busy) throw queueBusy(queue, 'is worked on by an operation');
+    if (found?.tied_to)
+      throw queueBusy(queue, `and queue ${found.tied_to} stay together: dead jobs of one go to the other`);
     return place;
   }
 

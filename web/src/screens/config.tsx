@@ -12,6 +12,8 @@ interface Setting {
   label: string;
   help: string;
   isSeconds?: boolean;
+  /** It is no number. */
+  isText?: boolean;
 }
 
 const SETTINGS: Setting[] = [
@@ -82,7 +84,15 @@ const SETTINGS: Setting[] = [
     label: 'Max ready',
     help: 'How many ready and blocked jobs the queue takes. More enqueues are refused (429 queue_full). Default: no limit.',
   },
+  {
+    path: 'dead_letter_queue',
+    label: 'Dead letter queue',
+    isText: true,
+    help: 'A job that becomes dead goes to this queue, as a new job. Default: it stays here, dead.',
+  },
 ];
+
+const TEXTS = new Set(['backoff.kind', ...SETTINGS.filter(({ isText }) => isText).map(({ path }) => path)]);
 
 const KINDS = ['exponential', 'linear', 'constant'];
 
@@ -103,7 +113,7 @@ function bodyOf(values: Record<string, string>): object {
   for (const [path, value] of Object.entries(values)) {
     if (value.trim() === '') continue;
     const [outer, inner] = path.split('.') as [string, string?];
-    const given = path === 'backoff.kind' ? value : Number(value);
+    const given = TEXTS.has(path) ? value : Number(value);
     if (inner === undefined) body[outer] = given;
     else body[outer] = { ...(body[outer] as object | undefined), [inner]: given };
   }
@@ -158,8 +168,14 @@ export function ConfigForm({
             ))}
           </select>
         </Field>
-        {SETTINGS.map(({ path, label, help, isSeconds }) => {
+        {SETTINGS.map(({ path, label, help, isSeconds, isText }) => {
           const value = values[path] ?? '';
+          const input = {
+            value,
+            disabled: !isAllowed,
+            'aria-invalid': wrong(path) !== undefined,
+            onInput: (event: InputEvent) => set(path, (event.currentTarget as HTMLInputElement).value),
+          };
           return (
             <Field
               key={path}
@@ -172,14 +188,7 @@ export function ConfigForm({
                 </>
               }
             >
-              <input
-                type="number"
-                step="any"
-                value={value}
-                disabled={!isAllowed}
-                aria-invalid={wrong(path) !== undefined}
-                onInput={(event) => set(path, event.currentTarget.value)}
-              />
+              {isText ? <input {...input} /> : <input type="number" step="any" {...input} />}
             </Field>
           );
         })}

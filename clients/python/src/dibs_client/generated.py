@@ -220,6 +220,7 @@ class Job(TypedDict):
     payload_text: NotRequired[str]
     payload_preview: NotRequired[str]
     enqueued: NotRequired[list[Job]]
+    moved_to: NotRequired[str]
     deduplicated: NotRequired[bool]
 
 
@@ -515,6 +516,7 @@ class QueueConfig(TypedDict):
     max_leased: NotRequired[int]
     rate_limit: NotRequired[RateLimit]
     max_ready: NotRequired[int]
+    dead_letter_queue: NotRequired[QueueName]
     database: NotRequired[DatabaseName]
 
 
@@ -609,6 +611,7 @@ class RedriveRequest(TypedDict):
 
     limit: NotRequired[int]
     error_contains: NotRequired[str]
+    home: NotRequired[bool]
 
 
 class ReleaseItem(TypedDict):

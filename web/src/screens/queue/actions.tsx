@@ -34,6 +34,9 @@ export function Actions({
   );
 }
 
+/** Nothing can be redriven: no job is dead, and none may be a dead letter. */
+const isEmpty = ({ counts }: Queue) => counts.dead + counts.ready + counts.scheduled + counts.blocked === 0;
+
 function AdminActions({ queue, reload }: { queue: Queue; reload: () => void }) {
   const [open, setOpen] = useState<'pause' | 'purge' | 'redrive' | 'relocate' | 'delete'>();
   const [said, setSaid] = useState('');
@@ -54,7 +57,7 @@ function AdminActions({ queue, reload }: { queue: Queue; reload: () => void }) {
           Pause…
         </button>
       )}
-      <button type="button" disabled={queue.counts.dead === 0} onClick={() => setOpen('redrive')}>
+      <button type="button" disabled={isEmpty(queue)} onClick={() => setOpen('redrive')}>
         Redrive…
       </button>
       {queue.database !== undefined && (

@@ -1,0 +1,13 @@
+-- The queues through which dead jobs would go that first go to :dead_letter_queue, in their order. Another one that is named
+-- there and does not exist ends it. They make no circle. So a path with :name in it would make one.
+with recursive path as (
+  select :dead_letter_queue::text as name, 1 as place
+  union all
+  select q.dead_letter_queue, path.place + 1
+  from path
+  join dibs.queues q on q.name = path.name
+  where q.dead_letter_queue is not null and path.name <> :name::text
+)
+select name
+from path
+order by place;

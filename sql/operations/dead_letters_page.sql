@@ -1,0 +1,14 @@
+-- The next :limit jobs of one queue behind the id :after. A job is wanted if it came here as a dead letter before :called_at,
+-- nobody works on it, its error contains :error_contains, and it came from a queue that the caller may touch (:visible).
+-- It goes over the primary key, whatever the states of the jobs are.
+select
+  id,
+  state::text in ('scheduled', 'ready', 'blocked', 'dead')
+    and created_at <= :called_at::timestamptz
+    and headers ->> 'dibs-dead-from' is not null
+    and (:visible::text[] is null or headers ->> 'dibs-dead-from' like any (:visible::text[]))
+    and (:error_contains::text is null or strpos(headers ->> 'dibs-dead-error', :error_contains) > 0) as wanted
+from dibs.jobs
+where queue_id = :queue_id and id > :after::uuid
+order by id
+limit (select :limit::integer);
