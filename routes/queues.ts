@@ -4,10 +4,11 @@ import { pageOf } from './http/answers/cursor.ts';
 import type { App } from './http/connection/fastify.ts';
 import { completeConfig, queueBody } from './http/json/queueBody.ts';
 import { answer, answerLike, operation } from './http/openapi/operation.ts';
-import { InQueue, pageQuery, ref, text } from './schemas/common.ts';
+import { InGroup, InQueue, pageQuery, ref, text } from './schemas/common.ts';
 import {
   Count,
   DEFAULT_CONFIG,
+  GroupStatus,
   PurgeRequest,
   Queue,
   QueueConfig,
@@ -154,6 +155,29 @@ export function queueRoutes(app: App): void {
       },
       handler: async (request) =>
         queueBody(await (paused ? request.verbs.pauseQueue : request.verbs.resumeQueue)(request.params)),
+    });
+  }
+
+  for (const paused of [true, false]) {
+    app.route({
+      method: 'POST',
+      url: `/queues/:queue/groups/:group/${paused ? 'pause' : 'resume'}`,
+      config: { verb: paused ? 'pauseGroup' : 'resumeGroup' },
+      schema: {
+        params: InGroup,
+        ...operation({
+          operationId: paused ? 'pauseGroup' : 'resumeGroup',
+          tags,
+          summary: paused ? 'Pause a group' : 'Resume a group',
+          description: paused
+            ? 'The group still accepts jobs, and one that is leased is not affected. Other groups go on. A queue has up to 1000 paused groups. Creates the queue when there is none.'
+            : 'The group goes on, in its order.',
+          answers: { 200: answerLike(GroupStatus, { paused }, 'The group.') },
+          refusals: paused ? ['too_many_queues', 'too_many_paused_groups'] : ['queue_not_found'],
+        }),
+      },
+      handler: async (request) =>
+        paused ? request.verbs.pauseGroup(request.params) : request.verbs.resumeGroup(request.params),
     });
   }
 

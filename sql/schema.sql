@@ -1003,6 +1003,7 @@ create table dibs.jobs (
   leased_at timestamp with time zone,
   lease_seconds double precision,
   moved_to uuid,
+  is_paused boolean,
   constraint job_state CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state >= 'completed'::dibs.job_state) = (finished_at IS NOT NULL)))) NOT VALID,
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
 )
@@ -1096,6 +1097,7 @@ create table dibs.queues (
   fair boolean not null default false,
   alert_after_seconds double precision not null default 300,
   dead_letter_queue text,
+  paused_groups text[] not null default '{}'::text[],
   constraint queue_alert_after CHECK (((alert_after_seconds >= (1)::double precision) AND (alert_after_seconds <= (31622400)::double precision))),
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_letter CHECK (((dead_letter_queue ~ '^[A-Za-z0-9._:-]{1,128}$'::text) AND (dead_letter_queue <> name))),
@@ -1103,6 +1105,7 @@ create table dibs.queues (
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
   constraint queue_limits CHECK ((((max_leased >= 1) AND (max_leased <= 100000)) AND ((rate_jobs >= 1) AND (rate_jobs <= 1000000000)) AND ((rate_seconds >= (0.1)::double precision) AND (rate_seconds <= (31622400)::double precision)) AND ((rate_jobs IS NULL) = (rate_seconds IS NULL)) AND ((max_ready >= 1) AND (max_ready <= 1000000)))),
   constraint queue_name CHECK ((name ~ '^[A-Za-z0-9._:-]{1,128}$'::text)),
+  constraint queue_paused_groups CHECK ((cardinality(paused_groups) <= 1000)),
   constraint queue_retention CHECK (((retention_seconds >= (0)::double precision) AND (retention_seconds <= (31622400)::double precision))),
   constraint queues_name_key UNIQUE (name),
   constraint queues_pkey PRIMARY KEY (id)
@@ -1174,6 +1177,7 @@ create table dibs.relocating_jobs (
   leased_at timestamp with time zone,
   lease_seconds double precision,
   moved_to uuid,
+  is_paused boolean,
   constraint relocating_jobs_pkey PRIMARY KEY (queue_id, id)
 )
 with (vacuum_truncate=false);

@@ -21,6 +21,7 @@ export type RefusalCode =
   | 'too_many_keys'
   | 'too_many_operations'
   | 'too_many_queues'
+  | 'too_many_paused_groups'
   | 'idempotency_key_reused'
   | 'queue_full'
   | 'rate_limited'
@@ -128,6 +129,12 @@ export const tooManyQueues = () =>
   new Refusal(
     'too_many_queues',
     'There can be no more queues: all 16,777,215 queue numbers are in use. Delete queues that are not needed. The number of a deleted queue can be used again after 31 days.',
+  );
+
+export const tooManyPausedGroups = (name: string, most: number) =>
+  new Refusal(
+    'too_many_paused_groups',
+    `${most} groups of queue ${name} are paused. Resume one of them first, or pause the queue.`,
   );
 
 export const leaseLost = (id: string) =>

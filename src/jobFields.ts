@@ -61,6 +61,7 @@ export const COLUMNS = {
 
   position: { type: 'bigint', isMapped: true, hidden: 'It says nothing without those of other jobs.' },
   is_head: { type: 'boolean', hidden: '`explainJob` says what a job of a group waits for.' },
+  is_paused: { type: 'boolean', isOptional: true, hidden: '`getQueue` tells which groups are paused.' },
   backoff: { type: 'json', isOptional: true, hidden: 'The API takes it, and does not show it.' },
   expires_at: {
     type: 'timestamptz',

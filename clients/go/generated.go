@@ -168,7 +168,7 @@ type Explanation struct {
 	// The id of the job.
 	ID string `json:"id"`
 	State JobState `json:"state"`
-	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
+	// Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `group_paused`: its group waits for a resume. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished.
 	Code string `json:"code"`
 	// The reason in words.
 	Detail string `json:"detail"`
@@ -225,6 +225,15 @@ type FieldProblem struct {
 	Path string `json:"path"`
 	// What is wrong with it.
 	Message string `json:"message"`
+}
+
+// GroupStatus: A group of a queue.
+type GroupStatus struct {
+	Queue QueueName `json:"queue"`
+	// The name of the group.
+	Group string `json:"group"`
+	// It accepts jobs, but claims get none.
+	Paused bool `json:"paused"`
 }
 
 // Health: Alive or ready.
@@ -707,6 +716,8 @@ type Queue struct {
 	// When it was created.
 	CreatedAt string `json:"created_at"`
 	Database *DatabaseName `json:"database,omitempty"`
+	// The groups that are paused. It is left out where there are none, and in lists.
+	PausedGroups []string `json:"paused_groups,omitempty"`
 }
 
 // QueueConfig: What is left out takes its default; a limit that is left out is none.
@@ -1432,6 +1443,26 @@ func (c *Client) PauseQueue(ctx context.Context, queue string) (*Queue, error) {
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (*Queue, error) {
 	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/resume", nil)
 	var answer Queue
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// PauseGroup: Pause a group.
+func (c *Client) PauseGroup(ctx context.Context, queue string, group string) (*GroupStatus, error) {
+	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/groups/" + url.PathEscape(group) + "/pause", nil)
+	var answer GroupStatus
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ResumeGroup: Resume a group.
+func (c *Client) ResumeGroup(ctx context.Context, queue string, group string) (*GroupStatus, error) {
+	call := newCall("POST", "/queues/" + url.PathEscape(queue) + "/groups/" + url.PathEscape(group) + "/resume", nil)
+	var answer GroupStatus
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

@@ -6,10 +6,12 @@ import {
   type JobState,
   listQueues,
   type PurgeRequest,
+  pauseGroup,
   pauseQueue,
   purgeQueue,
   type Queue,
   redriveQueue,
+  resumeGroup,
   resumeQueue,
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
@@ -59,6 +61,7 @@ async function show(session: Session, _options: object, name: string): Promise<u
         ['queue', queue.name],
         ['database', queue.database],
         ['paused', queue.paused ? 'yes' : 'no'],
+        ['paused groups', queue.paused_groups?.join(', ')],
         ['now', now],
         ['oldest ready', ageOf(queue)],
         ...JOB_STATES.map((state): [string, Cell] => [state, count(queue.counts[state])]),
@@ -73,21 +76,36 @@ async function show(session: Session, _options: object, name: string): Promise<u
 /** The API makes a queue that is not there. Most often its name is mistyped, so the command line asks for it in so many words. */
 async function pause(
   session: Session,
-  { create }: { create?: boolean },
+  { create, group }: { create?: boolean; group?: string },
   names: string[],
 ): Promise<undefined> {
   for (const name of create ? [] : names)
     await checkQueue(session, name, shown`\`dibs pause --create\` makes a queue that is not there.`);
   for (const name of names)
-    session.show(await session.ask((caller) => pauseQueue(caller, name)), () => shown`${name} is paused.\n`);
+    if (group === undefined)
+      session.show(
+        await session.ask((caller) => pauseQueue(caller, name)),
+        () => shown`${name} is paused.\n`,
+      );
+    else
+      session.show(
+        await session.ask((caller) => pauseGroup(caller, name, group)),
+        () => shown`Group ${group} of ${name} is paused.\n`,
+      );
 }
 
-async function resume(session: Session, _options: object, names: string[]): Promise<undefined> {
+async function resume(session: Session, { group }: { group?: string }, names: string[]): Promise<undefined> {
   for (const name of names)
-    session.show(
-      await session.ask((caller) => resumeQueue(caller, name)),
-      () => shown`${name} is resumed.\n`,
-    );
+    if (group === undefined)
+      session.show(
+        await session.ask((caller) => resumeQueue(caller, name)),
+        () => shown`${name} is resumed.\n`,
+      );
+    else
+      session.show(
+        await session.ask((caller) => resumeGroup(caller, name, group)),
+        () => shown`Group ${group} of ${name} is resumed.\n`,
+      );
 }
 
 async function purge(
@@ -184,16 +202,20 @@ export function add(cli: Cli): void {
       .summary('pause a queue: claims get none of its jobs')
       .description('A paused queue accepts jobs, but claims get none. Jobs that are leased go on.')
       .option('--create', 'create the queue, paused, if there is none')
+      .option('--group <name>', 'pause this group only, and let the others go on')
       .action(act(pause)),
     'dibs pause mail',
+    'dibs pause sync --group customer-42',
   );
   examples(
     program
       .command('resume <queues...>')
       .summary('resume a queue')
       .description('Lets claims get jobs of a paused queue again.')
+      .option('--group <name>', 'resume this group, which was paused by itself')
       .action(act(resume)),
     'dibs resume mail',
+    'dibs resume sync --group customer-42',
   );
   examples(
     program

@@ -81,6 +81,11 @@ export const partlyAway = {
 /** The path of routes about one queue. */
 export const InQueue = Type.Object({ queue: ref(QueueName) });
 
+export const InGroup = Type.Object({
+  queue: ref(QueueName),
+  group: text(256, { minLength: 1, description: 'The name of a group.' }),
+});
+
 export const JobId = Type.Object({
   id: Type.String({ description: 'The id of a job, as Dibs gave it; opaque.' }),
 });

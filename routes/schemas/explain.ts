@@ -17,7 +17,7 @@ const code = oneOf(EXPLAIN_CODES, {
   description:
     'Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its ' +
     '`run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its ' +
-    'group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is ' +
+    'group go before it. `group_paused`: its group waits for a resume. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is ' +
     'running. `dead`, `completed`, `cancelled`: it is finished.',
 });
 

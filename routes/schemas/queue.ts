@@ -151,6 +151,12 @@ export const Queue = Type.Object(
     }),
     created_at: time('When it was created.'),
     database: Type.Optional(ref(DatabaseName)),
+    paused_groups: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: 1000,
+        description: 'The groups that are paused. It is left out where there are none, and in lists.',
+      }),
+    ),
   },
   {
     $id: 'Queue',
@@ -170,6 +176,19 @@ export const QueuePage = Type.Object(
     $id: 'QueuePage',
     description: 'A page of queues.',
     examples: [{ queues: [QUEUE_EXAMPLE], next_cursor: null }],
+  },
+);
+
+export const GroupStatus = Type.Object(
+  {
+    queue: ref(QueueName),
+    group: Type.String({ description: 'The name of the group.' }),
+    paused: Type.Boolean({ description: 'It accepts jobs, but claims get none.' }),
+  },
+  {
+    $id: 'GroupStatus',
+    description: 'A group of a queue.',
+    examples: [{ queue: 'mail.welcome', group: 'customer-17', paused: true }],
   },
 );
 

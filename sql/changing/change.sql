@@ -11,7 +11,7 @@ with job as materialized (
       when state = 'dead' then 'dead'
       when :run_at::timestamptz > now() then 'scheduled'
       when state <> 'scheduled' or :run_at is null then state
-      when group_key is null or is_head then 'ready'
+      when group_key is null or (is_head and is_paused is null) then 'ready'
       else 'blocked'
     end)::dibs.job_state as after
   from dibs.jobs

@@ -3,7 +3,8 @@
 -- The key-share lock keeps a DELETE of the queue out until this commits. The statement takes it once, not once for each
 -- row. It does not wait for other enqueues, a pause or a change of configuration, and does not hold them up.
 --
--- A job of :leads becomes the head of its group at once, if no head and no blocked job is in sight. :leads has the jobs that
+-- A job of :leads becomes the head of its group at once, if no head and no blocked job is in sight, and the group is not paused.
+-- A pause that commits at this moment waits for this statement: see src/groups/pause.ts. :leads has the jobs that
 -- come first in their groups here, in the order of the ids, which ascend. It is null when no job has a group, and in long
 -- transactions. Other jobs of groups are inserted blocked, and src/groups/heads.ts advances their groups after the commit.
 -- Another replica may make another job the head at the same moment. The second of the two meets the index jobs_head, and
@@ -11,7 +12,7 @@
 --
 -- docs/decisions/0060-ways-in.md says which statement inserts which jobs.
 with queue as materialized (
-  select id from dibs.queues where id = :queue_id for key share
+  select id, paused_groups from dibs.queues where id = :queue_id for key share
 ),
 new as (
   select
@@ -19,6 +20,7 @@ new as (
     null::bigint as position,
     :leads::boolean[] is not null
       and (:leads::boolean[])[width_bucket(new.id, :ids::uuid[])]
+      and new.group_key <> all ((select paused_groups from queue)::text[])
       and not exists (
         select from dibs.jobs
         where queue_id = :queue_id and group_key = new.group_key and dibs.by_index(is_head)

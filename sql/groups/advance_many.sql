@@ -8,18 +8,22 @@ with found as materialized (
   select next.id, next.place, nextval('dibs.positions') as position
   from unnest(:queue_ids::integer[], :groups::text[]) as asked (queue_id, group_key)
   cross join lateral (
+    select paused_groups as all_paused from dibs.queues where id = asked.queue_id limit 1
+  ) as queue
+  cross join lateral (
     select id, ctid as place
     from dibs.jobs
     where queue_id = asked.queue_id and group_key = asked.group_key and dibs.by_index(state = 'blocked')
     order by queue_id, group_key, position
     limit 1
   ) as next
-  where not exists (
-    select from dibs.jobs
-    where queue_id = asked.queue_id and group_key = asked.group_key and dibs.by_index(is_head)
-    order by queue_id, group_key
-    offset 0
-  )
+  where asked.group_key <> all (queue.all_paused)
+    and not exists (
+      select from dibs.jobs
+      where queue_id = asked.queue_id and group_key = asked.group_key and dibs.by_index(is_head)
+      order by queue_id, group_key
+      offset 0
+    )
 ),
 picked as materialized (
   select array_agg(id order by id) as ids, array_agg(position order by id) as positions from found
@@ -27,7 +31,7 @@ picked as materialized (
 held as materialized (
   select ctid as place
   from dibs.jobs
-  where ctid = any (array(select place from found)) and state::text = 'blocked'
+  where ctid = any (array(select place from found)) and state::text = 'blocked' and not is_head
   for update skip locked
 ),
 advanced as (
@@ -35,6 +39,7 @@ advanced as (
   set
     state = 'ready',
     is_head = true,
+    is_paused = null,
     position = ((select positions from picked))[width_bucket(j.id, (select ids from picked))],
     run_at = now()
   where j.ctid = any (array(select place from held))

@@ -1,6 +1,6 @@
 -- Finds groups that have blocked jobs but no head. It looks at the next :limit groups with blocked jobs: those after
 -- the group :after of the queue :queue_id, up to the last group of the queue :to_queue_id. `queue_ids` and `groups`
--- name those without a head. `last_queue_id` and `last_group` name the last group that it looked at.
+-- name those without a head that are not paused. `last_queue_id` and `last_group` name the last group that it looked at.
 -- It goes from group to group. A group costs 7 µs, whether it has one job or 100,000, and whether it shares its queue
 -- with other groups or not.
 with recursive waiting as (
@@ -38,7 +38,9 @@ looked as materialized (
       where queue_id = page.queue_id and group_key = page.group_key and dibs.by_index(is_head)
       order by queue_id, group_key
       offset 0
-    ) as is_headless
+    )
+    and not exists (select from dibs.queues where id = page.queue_id and page.group_key = any (paused_groups) offset 0)
+    as is_headless
   from page
 )
 select

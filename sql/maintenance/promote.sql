@@ -1,5 +1,6 @@
 -- Makes scheduled jobs of one queue ready whose `run_at` has come, each at the position beside its id.
--- A delayed job of a group arrives now: it is blocked. A group head, whose backoff is over, is ready.
+-- A delayed job of a group arrives now: it is blocked. A group head, whose backoff is over, is ready, unless its group
+-- is paused.
 -- It finds the jobs only by id. When it looked for due jobs in the queue, the planner went through all scheduled jobs.
 -- The state is compared as a text, so that no index but the primary key seems to fit.
 -- The ids ascend: see shared/batch_by_id.sql.
@@ -13,7 +14,7 @@ with due as materialized (
 )
 update dibs.jobs j
 set
-  state = (case when j.group_key is null or j.is_head then 'ready' else 'blocked' end)::dibs.job_state,
+  state = (case when j.group_key is null or (j.is_head and j.is_paused is null) then 'ready' else 'blocked' end)::dibs.job_state,
   position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])]
 where j.queue_id = :queue_id
   and j.id = any (array(select id from due))

@@ -16,6 +16,7 @@ set
   state = (case
     when j.cancel_requested then 'cancelled'
     when j.attempt >= j.max_attempts then 'dead'
+    when j.is_paused then 'blocked'
     else 'ready'
   end)::dibs.job_state,
   is_head = j.is_head and not j.cancel_requested and j.attempt < j.max_attempts,

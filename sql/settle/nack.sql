@@ -1,6 +1,6 @@
 -- Ends failed attempts. A job comes back after a backoff, or is dead. A job without a backoff of its own gets
 -- :queue_backoff.
--- A group head stays the head. A job that was dead or redriven before this late nack is no head: it is blocked again.
+-- A group head stays the head, and is blocked while its group is paused. A job that was dead or redriven before this late nack is no head: it is blocked again.
 -- Positions and random numbers come as parameters, because Citus takes no volatile function in an UPDATE.
 -- On :late, see shared/may_come_back.sql. The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
@@ -13,7 +13,7 @@ set
       dibs.backoff_seconds(coalesce(j.backoff, :queue_backoff::json), j.attempt,
         (:jitter_shares::double precision[])[width_bucket(j.id, :ids::uuid[])])
     ) > 0 then 'scheduled'
-    when j.group_key is not null and not j.is_head then 'blocked'
+    when j.group_key is not null and (not j.is_head or j.is_paused) then 'blocked'
     else 'ready'
   end)::dibs.job_state,
   is_head = j.is_head

@@ -5,7 +5,7 @@ set
   state = (case
     when j.cancel_requested then 'cancelled'
     when (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])] > 0 then 'scheduled'
-    when j.group_key is not null and not j.is_head then 'blocked'
+    when j.group_key is not null and (not j.is_head or j.is_paused) then 'blocked'
     else 'ready'
   end)::dibs.job_state,
   is_head = j.is_head and not j.cancel_requested,

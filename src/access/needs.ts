@@ -199,6 +199,8 @@ export const NEEDS = {
   },
   pauseQueue: { ...admin, signed: true, queues: named, creates: named },
   resumeQueue: { ...admin, signed: true, queues: named },
+  pauseGroup: { ...admin, signed: true, queues: named, creates: named },
+  resumeGroup: { ...admin, signed: true, queues: named },
   deleteQueue: { ...admin, signed: true, queues: named },
   purgeQueue: adminOfJobs,
   redriveQueue: { ...adminOfJobs, signed: true, narrowed: true },

@@ -6,7 +6,14 @@ import type { Lead } from './lead.ts';
 import { awayOf, type Members } from './members.ts';
 import type { Placements } from './placements.ts';
 
-type OfOne = 'getQueue' | 'configureQueue' | 'pauseQueue' | 'resumeQueue' | 'deleteQueue';
+type OfOne =
+  | 'getQueue'
+  | 'configureQueue'
+  | 'pauseQueue'
+  | 'resumeQueue'
+  | 'pauseGroup'
+  | 'resumeGroup'
+  | 'deleteQueue';
 
 /** The verbs about one queue that tell where it is, or decide it. */
 export function queuesOfSeveral(
@@ -75,6 +82,14 @@ export function queuesOfSeveral(
         request.queue,
         told(({ verbs }) => verbs.resumeQueue(request)),
       ),
+
+    pauseGroup: (request) =>
+      toNew([request.queue], async ({ base, verbs }) => {
+        await base.queues.open(request.queue);
+        return verbs.pauseGroup(request);
+      }),
+
+    resumeGroup: (request) => toQueue(request.queue, ({ verbs }) => verbs.resumeGroup(request)),
 
     /** The queue loses its place, too. In home, a trigger sees to that. */
     async deleteQueue(request) {

@@ -21,6 +21,7 @@ import { createEnqueue } from '../enqueue/enqueue.ts';
 import { idempotentEnqueue } from '../enqueue/idempotency.ts';
 import { createOnceBatcher } from '../enqueue/onceBatcher.ts';
 import { createGroupHeads } from '../groups/heads.ts';
+import { createGroupPause } from '../groups/pause.ts';
 import { createGroupRepair } from '../groups/repair.ts';
 import { createHistory } from '../history/history.ts';
 import { createOnlyDatabase } from '../looking/databases.ts';
@@ -125,6 +126,7 @@ function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void
     countCache,
     queueLooks: looks,
     queueAdmin: queueAdmin({ ...base, looks, purge, redrive, sendHome, countCache }),
+    groupPause: createGroupPause({ ...base, groups, current: looks.current }),
     deleteQueue: createDeleteQueue({ ...base, looks, purge, countCache }),
     queueNumbers: createQueueNumbers(base),
     operationAdmin: operationAdmin({ ...base, current: looks.current, started: operationStarted }),

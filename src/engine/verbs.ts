@@ -38,6 +38,8 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     configureQueue: queueAdmin.configure,
     pauseQueue: queueAdmin.pause,
     resumeQueue: queueAdmin.resume,
+    pauseGroup: rooms.groupPause.pause,
+    resumeGroup: rooms.groupPause.resume,
     deleteQueue: rooms.deleteQueue,
     purgeQueue: queueAdmin.purge,
     redriveQueue: queueAdmin.redrive,

@@ -35,6 +35,8 @@ export interface JobFacts {
   /** Whether `expires_at` was over when the job finished, or is over now. */
   is_over: boolean | null;
   paused: boolean;
+  /** Null: it has no group. */
+  group_paused: boolean | null;
   /** The head of its group. */
   head_id: string | null;
   head_state: JobState | null;
@@ -136,5 +138,12 @@ export function reasonOf(facts: JobFacts): Reason {
   if (facts.paused)
     return { code: 'queue_paused', detail: 'Its queue is paused. Claims get no jobs until it is resumed.' };
   if (state === 'scheduled') return scheduled(facts);
+  if (facts.group_paused) {
+    const group = JSON.stringify(facts.group);
+    return {
+      code: 'group_paused',
+      detail: `Its group ${group} is paused. None of its jobs is handed out until it is resumed.`,
+    };
+  }
   return state === 'blocked' ? blocked(facts) : ready(facts);
 }

@@ -18,6 +18,7 @@ import type {
 import { deadErrors } from './deadErrors.ts';
 import { explainQueue } from './explainQueue.ts';
 
+const pausedGroups = planned('looking/paused_groups', row<{ group: string }>());
 const list = planned('looking/list_queues', row<Parameters<typeof toQueue>[0]>());
 
 /** The verbs that look at queues. */
@@ -50,7 +51,14 @@ export function createQueueLooks(context: { db: Database; queues: Queues; countC
     status,
     current,
 
-    get: async ({ queue }: QueueName & Signed): Promise<QueueStatus> => status(await current(queue)),
+    async get({ queue: name }: QueueName & Signed): Promise<QueueStatus> {
+      const queue = await current(name);
+      const [found, groups] = await Promise.all([
+        status(queue),
+        db.query(pausedGroups, { queue_id: queue.id }),
+      ]);
+      return groups.length === 0 ? found : { ...found, paused_groups: groups.map(({ group }) => group) };
+    },
 
     /** What a claim would get now. If it would get nothing: why. */
     explain: async ({ queue }: QueueName & Signed): Promise<QueueExplanation> =>

@@ -1306,6 +1306,59 @@ export interface StatementTypes {
       last_group: string;
     };
   };
+  'groups/pause': {
+    parameters: {
+      group: string | null;
+      queue_id: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'groups/pause_head': {
+    parameters: {
+      queue_id: number | null;
+      group: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'groups/pause_lock': {
+    parameters: {
+      group: string | null;
+      queue_id: number | null;
+    };
+    columns: {
+      is_paused: boolean;
+      paused: number;
+    };
+  };
+  'groups/pause_next': {
+    parameters: {
+      queue_id: number | null;
+      group: string | null;
+    };
+    columns: {
+      id: string;
+      is_made: boolean;
+    };
+  };
+  'groups/resume': {
+    parameters: {
+      group: string | null;
+      queue_id: number | null;
+    };
+    columns: {
+      id: number;
+    };
+  };
+  'groups/resume_head': {
+    parameters: {
+      queue_id: number | null;
+      group: string | null;
+      position: number | null;
+    };
+    columns: Record<never, never>;
+  };
   'groups/waiting': {
     parameters: {
       groups: (string | null)[] | TextArray | null;
@@ -1404,6 +1457,7 @@ export interface StatementTypes {
       expires_at: string;
       is_over: boolean;
       paused: boolean;
+      group_paused: boolean;
       head_id: string;
       head_state: JobState;
       ahead: number;
@@ -1642,6 +1696,14 @@ export interface StatementTypes {
       looked: number;
       last_id: string;
       ids: (string | null)[];
+    };
+  };
+  'looking/paused_groups': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      group: string;
     };
   };
   'looking/workers': {

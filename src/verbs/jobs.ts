@@ -59,6 +59,7 @@ export const EXPLAIN_CODES = [
   'delayed',
   'backing_off',
   'behind_in_group',
+  'group_paused',
   'queue_paused',
   'max_leased_reached',
   'rate_limited',

@@ -48,6 +48,8 @@ export interface QueueStatus extends QueueConfig, QueueCounts {
   created_at: string;
   /** Where it is. Left out where there is one database. */
   database?: string;
+  /** The groups that are paused. Only of a queue that is asked for alone, and has some. */
+  paused_groups?: string[] | undefined;
 }
 
 /** How a queue should be. */
@@ -140,6 +142,14 @@ export interface WorkersNow extends PartlyAway {
   complete: boolean;
 }
 
+export interface GroupName extends QueueName {
+  group: string;
+}
+
+export interface GroupStatus extends GroupName {
+  paused: boolean;
+}
+
 /** Which dead jobs to make ready. */
 export interface RedriveWish extends Signed, Narrowed {
   /** At most this number, oldest first. */
@@ -153,6 +163,7 @@ export interface RedriveWish extends Signed, Narrowed {
  * Looks at queues, and changes of them. Each throws `queue_not_found` unless it creates the queue, and `unavailable`.
  */
 export interface QueueVerbs {
+  /** The queue, with the groups of it that are paused. */
   getQueue(request: QueueName & Looks): Promise<QueueStatus>;
 
   /** A page of queues by name. A page shorter than its limit is the last one. */
@@ -182,6 +193,15 @@ export interface QueueVerbs {
   pauseQueue(request: QueueName & Signed): Promise<QueueStatus>;
 
   resumeQueue(request: QueueName & Signed): Promise<QueueStatus>;
+
+  /**
+   * The group accepts jobs and gives none to claims. One that is leased goes on. It creates the queue when there is none.
+   * @throws Refusal `too_many_queues`, `too_many_paused_groups`
+   */
+  pauseGroup(request: GroupName & Signed): Promise<GroupStatus>;
+
+  /** The group goes on, in its order. */
+  resumeGroup(request: GroupName & Signed): Promise<GroupStatus>;
 
   /** Deletes a queue, with `force` its jobs too. @throws Refusal `queue_not_empty` */
   deleteQueue(request: QueueName & Signed & { force: boolean }): Promise<void>;

@@ -79,6 +79,8 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
   ],
   ['configureQueue', 'PUT', (a) => [`/queues/${a.queue}`, {}], (a) => ({ queue: a.queue })],
   ['pauseQueue', 'POST', (a) => [`/queues/${a.queue}/pause`], (a) => ({ queue: a.queue })],
+  ['pauseGroup', 'POST', (a) => [`/queues/${a.queue}/groups/g/pause`], (a) => ({ queue: a.queue })],
+  ['resumeGroup', 'POST', (a) => [`/queues/${a.queue}/groups/g/resume`], (a) => ({ queue: a.queue })],
   ['resumeQueue', 'POST', (a) => [`/queues/${a.queue}/resume`], (a) => ({ queue: a.queue })],
   ['deleteQueue', 'DELETE', (a) => [`/queues/${a.queue}?force=true`], (a) => ({ queue: a.queue })],
   [

@@ -12,7 +12,7 @@ import { onServer } from '../support/database.ts';
 import { moves, UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { COMMON, DOCUMENTED } from '../support/refusals.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
-import { AT_HOME } from '../support/severalDatabases.ts';
+import { AT_HOME, onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -170,6 +170,10 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
       whereSeveral('configureQueue', queueElsewhere('q', 'west'), () =>
         call('PUT', '/queues/q', { database: 'east' }),
       ),
+    queue_busy: () =>
+      whereSeveral('configureQueue', queueBusy('q.dead', 'is being relocated to the database "west"'), () =>
+        call('PUT', '/queues/q', { dead_letter_queue: 'q.dead' }),
+      ),
   },
   relocateQueue: {
     queue_not_found: unknownQueue('POST', '/relocate', { to: 'home' }),
@@ -185,6 +189,17 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
     too_many_queues: () => withoutNumbers(() => call('POST', `/queues/${at.newQueue()}/pause`)),
   },
   resumeQueue: { queue_not_found: unknownQueue('POST', '/resume') },
+  pauseGroup: {
+    too_many_queues: () => withoutNumbers(() => call('POST', `/queues/${at.newQueue()}/groups/g/pause`)),
+    async too_many_paused_groups() {
+      const queue = at.newQueue();
+      await at.configure(queue, {});
+      const all = `update dibs.queues set paused_groups = array(select 'x' || n from generate_series(1, 1000) n) where name = $1`;
+      await onAll(service.databaseUrl, all, [queue]);
+      return call('POST', `/queues/${queue}/groups/g/pause`);
+    },
+  },
+  resumeGroup: { queue_not_found: unknownQueue('POST', '/groups/g/resume') },
   deleteQueue: {
     queue_not_found: unknownQueue('DELETE'),
     queue_not_empty: async () => call('DELETE', `/queues/${await full()}`),

@@ -314,6 +314,8 @@ export const OPERATIONS: Record<string, Entry> = {
   deleteQueue: onQueue('DELETE', 204, '?force=true'),
   pauseQueue: onQueue('POST', 200, '/pause'),
   resumeQueue: onQueue('POST', 200, '/resume'),
+  pauseGroup: onQueue('POST', 200, '/groups/customer-17/pause'),
+  resumeGroup: onQueue('POST', 200, '/groups/customer-17/resume'),
   purgeQueue: onQueue('POST', 200, '/purge', { states: ['ready', 'dead'] }),
   redriveQueue: onQueue('POST', 200, '/redrive', {}),
   // No database has this name. databases/relocation goes further.

@@ -162,8 +162,8 @@ export interface Explanation {
   /** The id of the job. */
   id: string;
   state: JobState;
-  /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
-  code: 'next_in_line' | 'delayed' | 'backing_off' | 'behind_in_group' | 'queue_paused' | 'max_leased_reached' | 'rate_limited' | 'leased' | 'dead' | 'completed' | 'cancelled';
+  /** Why a job is not running. `next_in_line`: it can be claimed, `ahead` others go before it. `delayed`: until its `run_at`, or on its way to another database. `backing_off`: after a failed attempt. `behind_in_group`: others of its group go before it. `group_paused`: its group waits for a resume. `queue_paused`, `max_leased_reached`, `rate_limited`: claims get none of the queue. `leased`: it is running. `dead`, `completed`, `cancelled`: it is finished. */
+  code: 'next_in_line' | 'delayed' | 'backing_off' | 'behind_in_group' | 'group_paused' | 'queue_paused' | 'max_leased_reached' | 'rate_limited' | 'leased' | 'dead' | 'completed' | 'cancelled';
   /** The reason in words. */
   detail: string;
   /** How many jobs go before it, in its queue or in its group. Counted up to 10,000, and of up to 1,000 other fairness keys; `detail` says so. */
@@ -219,6 +219,15 @@ export interface FieldProblem {
   path: string;
   /** What is wrong with it. */
   message: string;
+}
+
+/** A group of a queue. */
+export interface GroupStatus {
+  queue: QueueName;
+  /** The name of the group. */
+  group: string;
+  /** It accepts jobs, but claims get none. */
+  paused: boolean;
 }
 
 /** Alive or ready. */
@@ -701,6 +710,8 @@ export interface Queue {
   /** When it was created. */
   created_at: string;
   database?: DatabaseName;
+  /** The groups that are paused. It is left out where there are none, and in lists. */
+  paused_groups?: string[];
 }
 
 /** What is left out takes its default; a limit that is left out is none. */
@@ -1318,6 +1329,24 @@ export const resumeQueue = (
   options: CallOptions = {},
 ): Promise<Queue> =>
   client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/resume` }, options);
+
+/** Pause a group */
+export const pauseGroup = (
+  client: Caller,
+  queue: QueueName,
+  group: string,
+  options: CallOptions = {},
+): Promise<GroupStatus> =>
+  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/groups/${encodeURIComponent(group)}/pause` }, options);
+
+/** Resume a group */
+export const resumeGroup = (
+  client: Caller,
+  queue: QueueName,
+  group: string,
+  options: CallOptions = {},
+): Promise<GroupStatus> =>
+  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/groups/${encodeURIComponent(group)}/resume` }, options);
 
 /** Delete the jobs in some states */
 export const purgeQueue = (

@@ -20,6 +20,7 @@ export const configBody = (config: Config): Static<typeof QueueConfig> =>
   );
 
 export function queueBody(status: QueueStatus) {
-  const { name, paused, counts, oldest_ready_age_seconds, created_at, database } = status;
-  return { name, paused, config: configBody(status), counts, oldest_ready_age_seconds, created_at, database };
+  const { name, paused, counts, oldest_ready_age_seconds, created_at, database, paused_groups } = status;
+  const config = configBody(status);
+  return { name, paused, config, counts, oldest_ready_age_seconds, created_at, database, paused_groups };
 }

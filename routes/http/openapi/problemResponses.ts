@@ -20,6 +20,7 @@ import {
   scheduleNotFound,
   tooManyKeys,
   tooManyOperations,
+  tooManyPausedGroups,
   tooManyQueues,
   unauthorized,
   unavailable,
@@ -54,6 +55,7 @@ const MEANINGS: { [code in ProblemCode]?: string } = {
   too_many_keys: 'There can be no more access keys',
   too_many_operations: 'Too many operations are running',
   too_many_queues: 'There can be no more queues',
+  too_many_paused_groups: 'Too many groups of the queue are paused',
   payload_too_large: 'The body, or a value in it, is too large: `detail` names the limit',
   unsupported_media_type: 'The body is not `application/json` in UTF-8, or is compressed',
   idempotency_key_reused: 'The `Idempotency-Key` was used with another body',
@@ -110,6 +112,7 @@ const EXAMPLES = [
   tooManyKeys(10_000),
   tooManyOperations(20, true),
   tooManyQueues(),
+  tooManyPausedGroups('mail.welcome', 1000),
   payloadTooLarge('A payload may have 1048576 bytes.', [
     { in: 'body', path: '/payload', message: 'must be at most 1048576 bytes of JSON' },
   ]),

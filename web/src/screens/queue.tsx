@@ -13,6 +13,7 @@ import { QueueJobs } from './jobs.tsx';
 import { Actions } from './queue/actions.tsx';
 import { jobsIn } from './queue/jobsIn.ts';
 import { Numbers } from './queue/numbers.tsx';
+import { PausedGroups } from './queue/pausedGroups.tsx';
 import { WorkerList } from './workers.tsx';
 
 interface Looked {
@@ -98,6 +99,7 @@ export function QueueScreen(props: {
           {!data && <Loading />}
           {data && <WhatClaimGets explanation={data.explanation} />}
           {data && <Actions queue={data.queue} reload={again} caller={caller} />}
+          {data && <PausedGroups queue={data.queue} reload={again} isAllowed={may(caller, 'admin', name)} />}
           <Tabs of={tabs} at={at} label={`Parts of ${name}`} />
           {tab === '' && data && <Numbers queue={data.queue} live={data.live} />}
           {tab === 'jobs' && <QueueJobs queue={name} parameters={parameters} caller={caller} />}

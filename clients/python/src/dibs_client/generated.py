@@ -132,7 +132,7 @@ class Explanation(TypedDict):
 
     id: str
     state: JobState
-    code: Literal["next_in_line", "delayed", "backing_off", "behind_in_group", "queue_paused", "max_leased_reached", "rate_limited", "leased", "dead", "completed", "cancelled"]
+    code: Literal["next_in_line", "delayed", "backing_off", "behind_in_group", "group_paused", "queue_paused", "max_leased_reached", "rate_limited", "leased", "dead", "completed", "cancelled"]
     detail: str
     ahead: NotRequired[int]
     until: NotRequired[str]
@@ -171,6 +171,14 @@ FieldProblem = TypedDict(
     "FieldProblem",
     {"in": Literal["body", "query", "path", "header"], "path": str, "message": str},
 )
+
+
+class GroupStatus(TypedDict):
+    """A group of a queue."""
+
+    queue: QueueName
+    group: str
+    paused: bool
 
 
 class Health(TypedDict):
@@ -502,6 +510,7 @@ class Queue(TypedDict):
     oldest_ready_age_seconds: float | None
     created_at: str
     database: NotRequired[DatabaseName]
+    paused_groups: NotRequired[list[str]]
 
 
 class QueueConfig(TypedDict):
@@ -1162,6 +1171,34 @@ class Operations:
         return self.request(
             "POST",
             f'/queues/{quote(queue, safe="")}/resume',
+            timeout=timeout,
+        )
+
+    def pause_group(
+        self,
+        queue: "QueueName",
+        group: str,
+        *,
+        timeout: float | None = None,
+    ) -> "GroupStatus":
+        """Pause a group."""
+        return self.request(
+            "POST",
+            f'/queues/{quote(queue, safe="")}/groups/{quote(group, safe="")}/pause',
+            timeout=timeout,
+        )
+
+    def resume_group(
+        self,
+        queue: "QueueName",
+        group: str,
+        *,
+        timeout: float | None = None,
+    ) -> "GroupStatus":
+        """Resume a group."""
+        return self.request(
+            "POST",
+            f'/queues/{quote(queue, safe="")}/groups/{quote(group, safe="")}/resume',
             timeout=timeout,
         )
 

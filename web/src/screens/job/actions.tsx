@@ -12,9 +12,11 @@ interface ActionsProps {
   caller: Caller | undefined;
 }
 
+const isUnfinished = ({ state }: Job) => ['scheduled', 'ready', 'blocked', 'leased'].includes(state);
+
 /** What can be done to a job. */
 export function Actions({ job, payload, reload, caller }: ActionsProps) {
-  const [open, setOpen] = useState<'cancel' | 'edit'>();
+  const [open, setOpen] = useState<'cancel' | 'edit' | 'pause'>();
   const path = `jobs/${encodeURIComponent(job.id)}`;
   const close = () => setOpen(undefined);
   const closeAndLook = () => {
@@ -43,6 +45,24 @@ export function Actions({ job, payload, reload, caller }: ActionsProps) {
         <button type="button" class="grave" onClick={() => setOpen('cancel')}>
           Cancel…
         </button>
+      )}
+      {job.group !== null && isUnfinished(job) && (
+        <button type="button" onClick={() => setOpen('pause')}>
+          Pause its group…
+        </button>
+      )}
+      {open === 'pause' && (
+        <Confirm
+          title={`Pause the group ${job.group}`}
+          says="Workers get no more jobs of this group. It still accepts jobs, a leased one runs to its end, and other groups go on. Resume it on the page of the queue."
+          verb="Pause the group"
+          asks={{
+            method: 'POST',
+            path: `queues/${encodeURIComponent(job.queue)}/groups/${encodeURIComponent(job.group as string)}/pause`,
+          }}
+          done={closeAndLook}
+          close={close}
+        />
       )}
       {open === 'edit' && <EditJob job={job} payload={payload} done={closeAndLook} close={close} />}
       {open === 'cancel' && (

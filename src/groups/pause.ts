@@ -1,0 +1,102 @@
+import { tooManyPausedGroups } from '../errors.ts';
+import type { Arrivals } from '../floor/arrivals.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import type { Database } from '../postgres/pool.ts';
+import { planned, row } from '../postgres/statements.ts';
+import { inTurnOf } from '../postgres/transactions.ts';
+import type { Queue, Queues } from '../queues/cache.ts';
+import { nextPositions } from '../queues/positions.ts';
+import type { Notifier } from '../replicas/notifier.ts';
+import type { GroupStatus } from '../verbs/queues.ts';
+import type { RequestOf } from '../verbs.ts';
+import type { GroupHeads } from './heads.ts';
+
+/** So many groups of a queue may be paused at once. The names stand in the row of the queue. */
+export const MOST_PAUSED_GROUPS = 1000;
+
+const statements = {
+  lock: planned('groups/pause_lock', row<{ is_paused: boolean; paused: number }>()),
+  pause: planned('groups/pause'),
+  enqueues: planned('changing/queue_lock'),
+  head: planned('groups/pause_head', row<{ id: string }>()),
+  next: planned('groups/pause_next', row<{ id: string; is_made: boolean }>()),
+  resume: planned('groups/resume', row<{ id: number }>()),
+  resumeHead: planned('groups/resume_head'),
+};
+
+/** Pauses and resumes groups. See docs/decisions/0100-paused-groups.md. */
+export function createGroupPause(context: {
+  db: Database;
+  queues: Queues;
+  arrivals: Arrivals;
+  groups: GroupHeads;
+  notifier: Notifier;
+  /** The queue of this name as it is now. @throws Refusal `queue_not_found` */
+  current(name: string): Promise<Queue>;
+}) {
+  const { db, queues, arrivals, groups, notifier, current } = context;
+
+  /** Holds the head of a group, whoever changes the group at this moment. */
+  async function holdHead(queue_id: number, group: string): Promise<void> {
+    const on = inTurnOf(db, { queue: queue_id });
+    for (;;) {
+      const [head] = await on.query(statements.head, { queue_id, group });
+      if (head) return;
+      const [next] = await on.query(statements.next, { queue_id, group });
+      if (!next || next.is_made) return;
+    }
+  }
+
+  /**
+   * Waits for enqueues that began before the pause: they may have made a head. It does not wait for long: a transaction of a
+   * user that enqueues makes none.
+   */
+  async function afterEnqueues(queue_id: number): Promise<void> {
+    const turn = { queue: queue_id, tryMs: SHORT_LOCK_WAIT_MS };
+    await inTurnOf(db, turn)
+      .query(statements.enqueues, { queue_id })
+      .catch((error) => {
+        if (!isLockTimeout(error)) throw error;
+      });
+  }
+
+  /** False: the queue is gone. @throws Refusal `too_many_paused_groups` */
+  const note = ({ id: queue_id, name }: Queue, group: string, by?: string): Promise<boolean> =>
+    inTurnOf(db, { queue: queue_id, by }).transaction(async (transaction) => {
+      const [found] = await transaction.query(statements.lock, { queue_id, group });
+      if (!found || found.is_paused) return found !== undefined;
+      if (found.paused >= MOST_PAUSED_GROUPS) throw tooManyPausedGroups(name, MOST_PAUSED_GROUPS);
+      await transaction.query(statements.pause, { queue_id, group });
+      return true;
+    });
+
+  return {
+    async pause({ queue: name, group, by }: RequestOf<'pauseGroup'>): Promise<GroupStatus> {
+      let queue = await queues.open(name);
+      while (!(await note(queue, group, by))) {
+        queues.changed(name);
+        queue = await queues.open(name);
+      }
+      await holdHead(queue.id, group);
+      await afterEnqueues(queue.id);
+      await holdHead(queue.id, group);
+      return { queue: name, group, paused: true };
+    },
+
+    async resume({ queue: name, group, by }: RequestOf<'resumeGroup'>): Promise<GroupStatus> {
+      const { id: queue_id } = await current(name);
+      const resume = async () => {
+        const [position = 0] = await nextPositions(db, 1);
+        await inTurnOf(db, { queue: queue_id, by }).transaction(async (transaction) => {
+          const [resumed] = await transaction.query(statements.resume, { queue_id, group });
+          if (resumed) await transaction.query(statements.resumeHead, { queue_id, group, position });
+        });
+      };
+      await arrivals.watch(() => [queue_id], resume);
+      notifier.ready(name);
+      await groups.advance(queue_id, [group]);
+      return { queue: name, group, paused: false };
+    },
+  };
+}
