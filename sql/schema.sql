@@ -28,7 +28,8 @@ create type dibs.kept_job as (
   progress text,
   result text,
   payload text,
-  deduplicated boolean
+  deduplicated boolean,
+  replaced boolean
 );
 
 create type dibs.new_job as (
@@ -45,7 +46,8 @@ create type dibs.new_job as (
   group_key text,
   fairness_key text,
   expires_in_seconds double precision,
-  awaited_seconds double precision
+  awaited_seconds double precision,
+  on_duplicate text
 );
 
 -- sequences
@@ -227,7 +229,7 @@ begin
       new.headers::jsonb || jsonb_build_object('dibs-dead-from', own.name, 'dibs-dead-error', left(coalesce(new.last_error, ''), 1024)),
       new.payload,
       null, null, new.group_key, new.fairness_key,
-      null, null
+      null, null, null
     )::dibs.new_job
   );
   if letter.id is null then
@@ -251,7 +253,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision, on_duplicate text DEFAULT NULL::text)
  RETURNS uuid
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -286,6 +288,8 @@ begin
     when max_attempts not between 1 and 1000 then 'max_attempts must be from 1 to 1000'
     when char_length(unique_key) not between 1 and 256 then 'unique_key must have 1 to 256 characters'
     when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
+    when on_duplicate is not null and unique_key is null then 'on_duplicate needs a unique_key'
+    when on_duplicate not in ('keep', 'replace') then 'on_duplicate must be keep or replace'
     when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
     when char_length("group") not between 1 and 256 then 'group must have 1 to 256 characters'
     when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
@@ -328,7 +332,7 @@ begin
           id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
           backoff, headers, payload,
           unique_key, unique_for_seconds, "group", fairness_key,
-          expires_in_seconds, null
+          expires_in_seconds, null, on_duplicate
         )::dibs.new_job
       );
       exit when job.id is not null;
@@ -349,6 +353,8 @@ AS $function$
 #variable_conflict use_column
 declare
   job dibs.jobs;
+  asking dibs.new_job;
+  replaced uuid[];
   opened dibs.unique_windows;
   held text[];
   done uuid[];
@@ -361,6 +367,53 @@ begin
   end if;
 
   loop
+    replaced := '{}';
+    for asking in
+      select * from unnest(asked) where unique_key is not null and on_duplicate = 'replace'
+    loop
+      update dibs.jobs j
+      set
+        state = after.state,
+        position = case
+          when after.state in ('ready', 'blocked')
+            and (j.state <> after.state or after.state = 'ready' and j.priority <> asking.priority)
+            then nextval('dibs.positions')
+          else j.position
+        end,
+        run_at = case when 'scheduled' in (j.state, after.state) then greatest(after.run_at, now()) else j.run_at end,
+        priority = asking.priority,
+        max_attempts = greatest(asking.max_attempts, j.attempt + 1),
+        headers = asking.headers::json,
+        payload = asking.payload::json,
+        payload_bytes = octet_length(asking.payload),
+        expires_at = now() + asking.expires_in_seconds * interval '1 second'
+      from dibs.jobs holder
+      cross join lateral (
+        select coalesce(asking.run_at, now() + asking.delay_seconds * interval '1 second') as run_at
+      ) as due
+      cross join lateral (
+        select
+          due.run_at,
+          (case
+            when due.run_at > now() then 'scheduled'
+            when holder.state <> 'scheduled' then holder.state
+            when holder.group_key is null or (holder.is_head and holder.is_paused is null) then 'ready'
+            else 'blocked'
+          end)::dibs.job_state as state
+      ) as after
+      where holder.queue_id = $1
+        and holder.unique_key = asking.unique_key
+        and holder.state in ('scheduled', 'ready', 'blocked', 'leased')
+        and j.queue_id = $1
+        and j.id = holder.id
+        and j.state = holder.state
+        and j.state <> 'leased'
+      returning j.* into job;
+      if found then
+        replaced := replaced || job.id;
+      end if;
+    end loop;
+
     held := '{}';
     for job in
       select holder.*
@@ -373,6 +426,8 @@ begin
           and state in ('scheduled', 'ready', 'blocked', 'leased')
         offset 0
       ) as holder
+      -- One that waits again since is replaced by the next turn.
+      where new.on_duplicate is distinct from 'replace' or holder.state = 'leased' or holder.id = any (replaced)
     loop
       return next job;
       held := held || job.unique_key;
@@ -774,7 +829,9 @@ begin
     insert into dibs.fair_marks (queue_id) values (queue.id);
   end if;
   select * into job from dibs.insert_unique(queue.id, array[new]);
-  if job.id is distinct from new.id then
+  if job.id is distinct from new.id
+    and (new.on_duplicate is distinct from 'replace' or job.state not in ('scheduled', 'ready', 'blocked'))
+  then
     return job;
   end if;
 

@@ -22,6 +22,10 @@ export type JobState = (typeof JOB_STATES)[number];
 export const isFinished = (state: JobState): boolean =>
   state === 'completed' || state === 'cancelled' || state === 'dead';
 
+/** Whether a job may be claimed later, and by nobody yet. */
+export const isWaiting = (state: JobState): boolean =>
+  state === 'scheduled' || state === 'ready' || state === 'blocked';
+
 /** About how much memory a job takes, by the texts that users and workers sent with it. */
 export const sizeOf = ({ payload, headers, progress, result, last_error }: JobRow): number =>
   headers.length +
@@ -59,4 +63,6 @@ export interface Job extends JobRow {
   queue: string;
   /** Set by an enqueue that inserted nothing: this job holds the unique key. */
   deduplicated?: true | undefined;
+  /** Set beside `deduplicated` where the enqueue asked for it: whether this job is as it asked now. */
+  replaced?: boolean | null | undefined;
 }

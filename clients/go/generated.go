@@ -315,6 +315,8 @@ type Job struct {
 	MovedTo *string `json:"moved_to,omitempty"`
 	// In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`.
 	Deduplicated *bool `json:"deduplicated,omitempty"`
+	// Beside `deduplicated`, when the enqueue said `on_duplicate` `replace`: whether this job waits, and is now as the enqueue asked. False: it is leased, or finished.
+	Replaced *bool `json:"replaced,omitempty"`
 }
 
 // JobChange: What to change of a job. What is left out stays as it is.
@@ -427,6 +429,8 @@ type JobSpec struct {
 	UniqueKey *string `json:"unique_key,omitempty"`
 	// How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.
 	UniqueForSeconds *float64 `json:"unique_for_seconds,omitempty"`
+	// `replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`.
+	OnDuplicate *string `json:"on_duplicate,omitempty"`
 	// Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none.
 	Group *string `json:"group,omitempty"`
 	// How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever.

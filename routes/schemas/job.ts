@@ -110,6 +110,12 @@ export const JobSpec = Type.Object(
         'How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.',
       ),
     ),
+    on_duplicate: Type.Optional(
+      oneOf(['keep', 'replace'], {
+        description:
+          '`replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`.',
+      }),
+    ),
     group: Type.Optional(
       text(256, {
         description:
@@ -292,6 +298,12 @@ export const Job = Type.Object(
         description:
           'In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, ' +
           'while its window runs, it is shown as it was enqueued, but `completed`.',
+      }),
+    ),
+    replaced: Type.Optional(
+      Type.Boolean({
+        description:
+          'Beside `deduplicated`, when the enqueue said `on_duplicate` `replace`: whether this job waits, and is now as the enqueue asked. False: it is leased, or finished.',
       }),
     ),
   },

@@ -33,7 +33,7 @@ begin
       new.headers::jsonb || jsonb_build_object('dibs-dead-from', own.name, 'dibs-dead-error', left(coalesce(new.last_error, ''), 1024)),
       new.payload,
       null, null, new.group_key, new.fairness_key,
-      null, null
+      null, null, null
     )::dibs.new_job
   );
   if letter.id is null then

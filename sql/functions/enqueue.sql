@@ -16,7 +16,8 @@ create or replace function dibs.enqueue(
   unique_for_seconds double precision default null,
   "group" text default null,
   fairness_key text default null,
-  expires_in_seconds double precision default null
+  expires_in_seconds double precision default null,
+  on_duplicate text default null
 )
 returns uuid
 language plpgsql
@@ -52,6 +53,8 @@ begin
     when max_attempts not between 1 and 1000 then 'max_attempts must be from 1 to 1000'
     when char_length(unique_key) not between 1 and 256 then 'unique_key must have 1 to 256 characters'
     when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
+    when on_duplicate is not null and unique_key is null then 'on_duplicate needs a unique_key'
+    when on_duplicate not in ('keep', 'replace') then 'on_duplicate must be keep or replace'
     when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
     when char_length("group") not between 1 and 256 then 'group must have 1 to 256 characters'
     when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
@@ -94,7 +97,7 @@ begin
           id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
           backoff, headers, payload,
           unique_key, unique_for_seconds, "group", fairness_key,
-          expires_in_seconds, null
+          expires_in_seconds, null, on_duplicate
         )::dibs.new_job
       );
       exit when job.id is not null;

@@ -1,8 +1,10 @@
 -- Inserts jobs, with and without unique keys. Returns a row for each job: the job itself or, when another job holds its
--- key, that job. No row comes back when the queue is gone.
+-- key, that job. With `on_duplicate` replace, a holder that waits becomes as the new job asks. No row comes back when the queue is gone.
 -- No key may come twice. The keys must ascend, so that two calls cannot deadlock. The jobs still get their positions in
 -- the order of their ids.
 -- It waits for an open transaction that has taken one of the keys, or is about to free it.
+-- With `on_duplicate` replace, a holder that waits becomes as the new job asks, and keeps its id, its group and its attempts. It
+-- arrives anew where changing/change.sql says so. One that is claimed at this moment stays as it is.
 --
 -- Between the look at the holders of the keys and the insert, another job may take a key and may even finish. If it is
 -- unfinished, the insert leaves our job out, and the next look finds the holder. If it has finished, only the window that
@@ -17,6 +19,8 @@ as $function$
 #variable_conflict use_column
 declare
   job dibs.jobs;
+  asking dibs.new_job;
+  replaced uuid[];
   opened dibs.unique_windows;
   held text[];
   done uuid[];
@@ -29,6 +33,53 @@ begin
   end if;
 
   loop
+    replaced := '{}';
+    for asking in
+      select * from unnest(asked) where unique_key is not null and on_duplicate = 'replace'
+    loop
+      update dibs.jobs j
+      set
+        state = after.state,
+        position = case
+          when after.state in ('ready', 'blocked')
+            and (j.state <> after.state or after.state = 'ready' and j.priority <> asking.priority)
+            then nextval('dibs.positions')
+          else j.position
+        end,
+        run_at = case when 'scheduled' in (j.state, after.state) then greatest(after.run_at, now()) else j.run_at end,
+        priority = asking.priority,
+        max_attempts = greatest(asking.max_attempts, j.attempt + 1),
+        headers = asking.headers::json,
+        payload = asking.payload::json,
+        payload_bytes = octet_length(asking.payload),
+        expires_at = now() + asking.expires_in_seconds * interval '1 second'
+      from dibs.jobs holder
+      cross join lateral (
+        select coalesce(asking.run_at, now() + asking.delay_seconds * interval '1 second') as run_at
+      ) as due
+      cross join lateral (
+        select
+          due.run_at,
+          (case
+            when due.run_at > now() then 'scheduled'
+            when holder.state <> 'scheduled' then holder.state
+            when holder.group_key is null or (holder.is_head and holder.is_paused is null) then 'ready'
+            else 'blocked'
+          end)::dibs.job_state as state
+      ) as after
+      where holder.queue_id = $1
+        and holder.unique_key = asking.unique_key
+        and holder.state in ('scheduled', 'ready', 'blocked', 'leased')
+        and j.queue_id = $1
+        and j.id = holder.id
+        and j.state = holder.state
+        and j.state <> 'leased'
+      returning j.* into job;
+      if found then
+        replaced := replaced || job.id;
+      end if;
+    end loop;
+
     held := '{}';
     for job in
       select holder.*
@@ -41,6 +92,8 @@ begin
           and state in ('scheduled', 'ready', 'blocked', 'leased')
         offset 0
       ) as holder
+      -- One that waits again since is replaced by the next turn.
+      where new.on_duplicate is distinct from 'replace' or holder.state = 'leased' or holder.id = any (replaced)
     loop
       return next job;
       held := held || job.unique_key;

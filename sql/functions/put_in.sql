@@ -19,7 +19,9 @@ begin
     insert into dibs.fair_marks (queue_id) values (queue.id);
   end if;
   select * into job from dibs.insert_unique(queue.id, array[new]);
-  if job.id is distinct from new.id then
+  if job.id is distinct from new.id
+    and (new.on_duplicate is distinct from 'replace' or job.state not in ('scheduled', 'ready', 'blocked'))
+  then
     return job;
   end if;
 

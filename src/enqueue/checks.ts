@@ -18,8 +18,14 @@ export function refuseHalfPairs(names: Record<string, string | undefined>, at: s
 }
 
 /** Whether checkKeys can refuse a job. */
-export const hasKeys = ({ unique_key, unique_for_seconds, group, fairness_key }: NewJob): boolean =>
-  (unique_key ?? unique_for_seconds ?? group ?? fairness_key) !== undefined;
+export const hasKeys = ({
+  unique_key,
+  unique_for_seconds,
+  on_duplicate,
+  group,
+  fairness_key,
+}: NewJob): boolean =>
+  (unique_key ?? unique_for_seconds ?? on_duplicate ?? group ?? fairness_key) !== undefined;
 
 /** @throws Refusal `invalid_request`, with the path of the field below `at` */
 export function checkKeys(job: NewJob, at: string): void {
@@ -27,6 +33,8 @@ export function checkKeys(job: NewJob, at: string): void {
   refuseHalfPairs({ unique_key, group, fairness_key }, at);
   if (job.unique_for_seconds !== undefined && job.unique_key === undefined)
     throw refuse(`${at}/unique_for_seconds`, 'needs a unique_key');
+  if (job.on_duplicate !== undefined && job.unique_key === undefined)
+    throw refuse(`${at}/on_duplicate`, 'needs a unique_key');
 }
 
 /**

@@ -106,7 +106,7 @@ export function createEnqueue(context: Context) {
   /** Jobs are committed: counts them, and wakes the claims that wait for them. */
   function committed(jobs: Job[], trip?: number): void {
     tally.enqueued(jobs);
-    const ready = jobs.filter((job) => job.state === 'ready' && !job.deduplicated);
+    const ready = jobs.filter((job) => job.state === 'ready' && (!job.deduplicated || job.replaced));
     for (const name of new Set(ready.map((job) => job.queue))) notifier.ready(name, trip);
   }
 

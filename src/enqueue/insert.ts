@@ -1,5 +1,5 @@
 import { QueueGone } from '../errors.ts';
-import type { Job, JobRow } from '../job.ts';
+import { isWaiting, type Job, type JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import {
@@ -8,6 +8,7 @@ import {
   type Inserted,
   type JobToInsert,
   newJobParameters,
+  replaces,
   toJob,
 } from './newJob.ts';
 
@@ -68,6 +69,50 @@ function leadsOf(jobs: JobToInsert[]): boolean[] | null {
 const byKey = ([a]: [JobToInsert, string], [b]: [JobToInsert, string]): number =>
   (a.unique_key ?? '') < (b.unique_key ?? '') ? -1 : 1;
 
+/**
+ * What is asked for each key, one job for each: the first one, as the last one that replaces it makes it. So a key that many
+ * requests replace at once is written once.
+ */
+function askedOfKeys(jobs: JobToInsert[]): Map<JobToInsert, JobToInsert> {
+  const last = new Map(jobs.filter(replaces).map((job) => [job.unique_key, job]));
+  return new Map(
+    firstOfKeys(jobs).map((first) => {
+      const by = first.unique_key === null ? undefined : last.get(first.unique_key);
+      if (!by) return [first, first];
+      const {
+        payload,
+        headers,
+        priority,
+        run_at,
+        delay_seconds,
+        expires_in_seconds,
+        max_attempts,
+        on_duplicate,
+      } = by;
+      return [
+        first,
+        {
+          ...first,
+          payload,
+          headers,
+          priority,
+          run_at,
+          delay_seconds,
+          expires_in_seconds,
+          max_attempts,
+          on_duplicate,
+        },
+      ];
+    }),
+  );
+}
+
+/** The answer for a job whose key another one holds. */
+function duplicateOf(job: JobToInsert, holder: JobRow): Job {
+  const found = { ...holder, queue: job.queue.name, deduplicated: true as const };
+  return replaces(job) ? { ...found, replaced: isWaiting(holder.state) } : found;
+}
+
 export type Insert = (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<Job[]>;
 
 /** Makes the functions that insert jobs into one queue, and return them in the same order. */
@@ -78,8 +123,11 @@ export function createInsert(newId: (queueId: number) => string) {
   }
 
   const insertUnique: Insert = async (on, queueId, jobs) => {
-    const ids = new Map(firstOfKeys(jobs).map((job) => [job, job.id ?? newId(queueId)]));
-    const firsts = [...ids].sort(byKey);
+    const asked = askedOfKeys(jobs);
+    const ids = new Map([...asked.keys()].map((job) => [job, job.id ?? newId(queueId)]));
+    const firsts = [...ids]
+      .map(([job, id]): [JobToInsert, string] => [asked.get(job) ?? job, id])
+      .sort(byKey);
     const parameters = newJobParameters(
       firsts.map(([, id]) => id),
       firsts.map(([job]) => job),
@@ -89,10 +137,9 @@ export function createInsert(newId: (queueId: number) => string) {
     const byId = new Map(rows.map((row) => [row.id, row]));
     const holders = new Map(rows.map((row) => [row.unique_key, row]));
     return jobs.map((job) => {
-      const queue = job.queue.name;
       const own = byId.get(ids.get(job) as string);
-      if (own) return { ...own, queue };
-      return { ...(holders.get(job.unique_key) as JobRow), queue, deduplicated: true };
+      if (own) return { ...own, queue: job.queue.name };
+      return duplicateOf(job, holders.get(job.unique_key) as JobRow);
     });
   };
 

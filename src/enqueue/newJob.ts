@@ -27,6 +27,9 @@ export const hasGroup = (job: JobToInsert): boolean => job.group !== null;
 export const isElsewhere = ({ queue }: JobToInsert): boolean => queue.database !== undefined;
 export const hasUniqueKey = (job: JobToInsert): boolean => job.unique_key !== null;
 
+/** Whether it replaces a job that waits and has its key. */
+export const replaces = ({ on_duplicate }: JobToInsert): boolean => on_duplicate === 'replace';
+
 /** The ids of the queues of these jobs, ascending. */
 export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
   [...new Set(jobs.map((job) => job.queue.id))].sort((a, b) => a - b);

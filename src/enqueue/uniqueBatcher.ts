@@ -7,7 +7,7 @@ import type { Database } from '../postgres/pool.ts';
 import { inTurnOf, type Transactions } from '../postgres/transactions.ts';
 import { dealOut, type Insert } from './insert.ts';
 import type { InsertNewKeys } from './insertNewKeys.ts';
-import { hasUniqueKey, type JobToInsert } from './newJob.ts';
+import { hasUniqueKey, type JobToInsert, replaces } from './newJob.ts';
 import { weigh } from './ways.ts';
 
 const BATCH_ROWS = 100;
@@ -34,7 +34,7 @@ export function createUniqueBatcher(context: {
 
   /** Nearly all keys are free, or held by an unfinished job. That is found out first. */
   async function insertOn(on: Transactions, queueId: number, jobs: JobToInsert[]) {
-    if (jobs.some(opensWindow)) return insert(on, queueId, jobs);
+    if (jobs.some(opensWindow) || jobs.some(replaces)) return insert(on, queueId, jobs);
     try {
       return await insertNewKeys(on, queueId, jobs);
     } catch (error) {

@@ -1031,6 +1031,7 @@ export interface StatementTypes {
       result: string;
       payload: string;
       deduplicated: boolean;
+      replaced: boolean;
       ordinality: number;
     };
   };
@@ -1093,6 +1094,7 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
+      on_duplicates: (string | null)[] | TextArray | null;
     };
     columns: {
       id: string;
@@ -1118,6 +1120,7 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
+      on_duplicates: (string | null)[] | TextArray | null;
     };
     columns: {
       new_id: string;
@@ -1161,6 +1164,7 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
+      on_duplicates: (string | null)[] | TextArray | null;
     };
     columns: {
       state: JobState;
@@ -2874,6 +2878,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       expires_in_seconds: number;
+      on_duplicate: string;
     };
   };
   'relay/put_history': {
@@ -2939,6 +2944,7 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
+      on_duplicates: (string | null)[] | TextArray | null;
     };
     columns: {
       created_at: string;
@@ -3538,6 +3544,7 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
+      on_duplicates: (string | null)[] | TextArray | null;
       follows: (string | null)[] | null;
     };
     columns: {
@@ -3947,6 +3954,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       expires_in_seconds: number;
+      on_duplicate: string;
     };
   };
   'transfer/release_queues': {

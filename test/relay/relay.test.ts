@@ -207,6 +207,7 @@ test('a parcel that is sent again arrives once, also when its jobs are done and 
         backoff: null,
         unique_key: null,
         unique_for_seconds: null,
+        on_duplicate: null,
         group: null,
         fairness_key: null,
         expires_in_seconds: null,

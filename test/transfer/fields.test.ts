@@ -57,6 +57,7 @@ const queueValue = ({ name, type }: Described) =>
     id: QUEUE,
     name: 'all',
     dead_letter_queue: 'all.dead',
+    paused_groups: ['a group'],
     backoff: { kind: 'linear', base_seconds: 2, max_seconds: 9, jitter: 0 },
   })[name] ?? VALUES[type]?.(name);
 

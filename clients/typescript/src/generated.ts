@@ -309,6 +309,8 @@ export interface Job {
   moved_to?: string;
   /** In the answer of an enqueue: this job has the `unique_key` already, and nothing was enqueued. Once it is gone, while its window runs, it is shown as it was enqueued, but `completed`. */
   deduplicated?: boolean;
+  /** Beside `deduplicated`, when the enqueue said `on_duplicate` `replace`: whether this job waits, and is now as the enqueue asked. False: it is leased, or finished. */
+  replaced?: boolean;
 }
 
 /** What to change of a job. What is left out stays as it is. */
@@ -421,6 +423,8 @@ export interface JobSpec {
   unique_key?: string;
   /** How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0. */
   unique_for_seconds?: number;
+  /** `replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`. */
+  on_duplicate?: 'keep' | 'replace';
   /** Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none. */
   group?: string;
   /** How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever. */

@@ -14,6 +14,9 @@ type Written = PayloadFormat | 'preview';
 const payloadJson = (payload: string, format: Written) =>
   format === 'json' ? `,"payload":${payload}` : `,"payload_${format}":${JSON.stringify(payload)}`;
 
+const duplicateJson = ({ deduplicated, replaced }: Job): string =>
+  `${deduplicated ? ',"deduplicated":true' : ''}${typeof replaced === 'boolean' ? `,"replaced":${replaced}` : ''}`;
+
 /** The JSON of a job, written field by field. A general serialiser took a tenth of the time of a request. */
 export function jobJson(job: Job, format: Written = 'json'): string {
   const payload = job.payload === undefined || job.payload === null ? '' : payloadJson(job.payload, format);
@@ -21,7 +24,7 @@ export function jobJson(job: Job, format: Written = 'json'): string {
     job.lease_token === undefined
       ? ''
       : `,"lease_token":"${job.lease_token}","lease_seconds":${job.lease_seconds}`;
-  return `{${jobFieldsJson(job, payload, lease)}${job.moved_to ? `,"moved_to":"${job.moved_to}"` : ''}${job.deduplicated ? ',"deduplicated":true' : ''}}`;
+  return `{${jobFieldsJson(job, payload, lease)}${job.moved_to ? `,"moved_to":"${job.moved_to}"` : ''}${duplicateJson(job)}}`;
 }
 
 /** Above this size, jobs are written in slices. */

@@ -26,6 +26,11 @@ const INPUTS = {
   group: { label: 'Group', help: 'Jobs of a group run one at a time, in order.', kind: 'text' },
   unique_key: { label: 'Unique key', help: 'At most one unfinished job has it.', kind: 'text' },
   unique_for_seconds: { label: 'Unique for (seconds)', kind: 'number', min: 0 },
+  on_duplicate: {
+    label: 'On duplicate',
+    help: 'keep or replace: what becomes of a waiting job that has the key.',
+    kind: 'text',
+  },
   fairness_key: { label: 'Fairness key', help: 'Keys take turns.', kind: 'text' },
 } satisfies Record<string, Input>;
 
@@ -39,6 +44,7 @@ export const JOB_OPTIONS: JobFieldName[] = [
   'group',
   'unique_key',
   'unique_for_seconds',
+  'on_duplicate',
   'fairness_key',
   'expires_in_seconds',
   'headers',

@@ -230,6 +230,7 @@ class Job(TypedDict):
     enqueued: NotRequired[list[Job]]
     moved_to: NotRequired[str]
     deduplicated: NotRequired[bool]
+    replaced: NotRequired[bool]
 
 
 class JobChange(TypedDict):
@@ -308,6 +309,7 @@ class JobSpec(TypedDict):
     fairness_key: NotRequired[str]
     unique_key: NotRequired[str]
     unique_for_seconds: NotRequired[float]
+    on_duplicate: NotRequired[Literal["keep", "replace"]]
     group: NotRequired[str]
     expires_in_seconds: NotRequired[float]
 
