@@ -429,8 +429,7 @@ type JobSpec struct {
 	UniqueKey *string `json:"unique_key,omitempty"`
 	// How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.
 	UniqueForSeconds *float64 `json:"unique_for_seconds,omitempty"`
-	// `replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`.
-	OnDuplicate *string `json:"on_duplicate,omitempty"`
+	OnDuplicate *OnDuplicate `json:"on_duplicate,omitempty"`
 	// Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none.
 	Group *string `json:"group,omitempty"`
 	// How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever.
@@ -590,6 +589,9 @@ type NotReady struct {
 	// Why it takes no writes.
 	Reason string `json:"reason"`
 }
+
+// OnDuplicate: `replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`.
+type OnDuplicate = string
 
 // Operation: An operation on many jobs, with its progress.
 type Operation struct {
@@ -872,7 +874,7 @@ type RedriveRequest struct {
 	Limit *int64 `json:"limit,omitempty"`
 	// Only those whose `last_error` contains this.
 	ErrorContains *string `json:"error_contains,omitempty"`
-	// In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`.
+	// In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. Default: false.
 	Home *bool `json:"home,omitempty"`
 }
 

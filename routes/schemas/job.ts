@@ -67,6 +67,14 @@ export const Backoff = Type.Object(
 
 export const maxAttempts = (options: object) => Type.Integer({ minimum: 1, maximum: 1000, ...options });
 
+export const OnDuplicate = oneOf(['keep', 'replace'], {
+  $id: 'OnDuplicate',
+  description:
+    '`replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, ' +
+    '`expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it ' +
+    'stays as it is. Only with a `unique_key`. Default: `keep`.',
+});
+
 export const JobSpec = Type.Object(
   {
     queue: Type.Optional(ref(QueueName)),
@@ -110,12 +118,7 @@ export const JobSpec = Type.Object(
         'How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.',
       ),
     ),
-    on_duplicate: Type.Optional(
-      oneOf(['keep', 'replace'], {
-        description:
-          '`replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`.',
-      }),
-    ),
+    on_duplicate: Type.Optional(ref(OnDuplicate)),
     group: Type.Optional(
       text(256, {
         description:

@@ -225,9 +225,8 @@ export const RedriveRequest = Type.Object(
     ),
     home: Type.Optional(
       Type.Boolean({
-        default: false,
         description:
-          'In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`.',
+          'In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. Default: false.',
       }),
     ),
   },

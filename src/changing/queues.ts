@@ -84,12 +84,15 @@ export function queueAdmin(context: {
         throw invalidRequest([{ path: '/database', message: 'must be the name of a database' }]);
       const { dead_letter_queue } = request.config;
       if (dead_letter_queue !== null) await queues.open(dead_letter_queue);
+      const turn = inTurnOf(db, { queue: name, by });
       const queue = await afterCreating(name, async () => {
         await orTooManyQueues(
-          inTurnOf(db, { queue: name, by }).transaction(async (transaction) => {
-            if (dead_letter_queue !== null) await refuseCircle(transaction, name, dead_letter_queue);
-            await transaction.query(statements.configure, parametersOf(request));
-          }),
+          dead_letter_queue === null
+            ? turn.query(statements.configure, parametersOf(request))
+            : turn.transaction(async (transaction) => {
+                await refuseCircle(transaction, name, dead_letter_queue);
+                return transaction.query(statements.configure, parametersOf(request));
+              }),
         );
         return true;
       });

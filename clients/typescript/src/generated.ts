@@ -423,8 +423,7 @@ export interface JobSpec {
   unique_key?: string;
   /** How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0. */
   unique_for_seconds?: number;
-  /** `replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`. */
-  on_duplicate?: 'keep' | 'replace';
+  on_duplicate?: OnDuplicate;
   /** Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none. */
   group?: string;
   /** How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever. */
@@ -584,6 +583,9 @@ export interface NotReady {
   /** Why it takes no writes. */
   reason: string;
 }
+
+/** `replace`: a job that has the `unique_key` and waits gets the `payload`, `headers`, `priority`, time, `expires_in_seconds` and `max_attempts` of this one, and keeps its id. One that is leased stays as it is. `keep`: it stays as it is. Only with a `unique_key`. Default: `keep`. */
+export type OnDuplicate = 'keep' | 'replace';
 
 /** An operation on many jobs, with its progress. */
 export interface Operation {
@@ -866,7 +868,7 @@ export interface RedriveRequest {
   limit?: number;
   /** Only those whose `last_error` contains this. */
   error_contains?: string;
-  /** In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. */
+  /** In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. Default: false. */
   home?: boolean;
 }
 

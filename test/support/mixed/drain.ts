@@ -10,7 +10,12 @@ const LONGEST_MS = 80_000;
 /** Acks every job, until no unfinished job is left or none was claimed for 30 s. Jobs that are left then are stuck. */
 export async function drain(world: World, random: Random): Promise<void> {
   const { cluster, record } = world;
-  for (const queue of QUEUE_NAMES) await cluster.call(random, 'POST', `/queues/${queue}/resume`);
+  for (const queue of QUEUE_NAMES) {
+    await cluster.call(random, 'POST', `/queues/${queue}/resume`);
+    const paused = (await cluster.call(random, 'GET', `/queues/${queue}`))?.body.paused_groups ?? [];
+    for (const group of paused)
+      await cluster.call(random, 'POST', `/queues/${queue}/groups/${encodeURIComponent(group)}/resume`);
+  }
   const end = performance.now() + LONGEST_MS;
   let moved = performance.now();
   while (performance.now() < Math.min(moved + STUCK_MS, end)) {

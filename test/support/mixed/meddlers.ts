@@ -67,6 +67,16 @@ const pause: Action = async ({ cluster }, random) => {
   await cluster.call(random, 'POST', `${path}/resume`);
 };
 
+/** Older replicas know no pause of a group. */
+const pauseGroup: Action = async ({ cluster }, random) => {
+  const queue = random.oneOf(QUEUE_NAMES.filter(hasGroups));
+  const group = random.chance(0.5) ? `long ${random.integer(1, 2)}` : `small ${random.integer(1, 30)}`;
+  const path = `/queues/${queue}/groups/${encodeURIComponent(group)}`;
+  await cluster.call(random, 'POST', `${path}/pause`, undefined, { expected: [404] });
+  await sleep(random.between(10, 500));
+  await cluster.call(random, 'POST', `${path}/resume`, undefined, { expected: [404] });
+};
+
 const redrive: Action = async ({ cluster, record }, random) => {
   const redriven = { queue: random.oneOf(QUEUE_NAMES), answered: NEVER };
   record.sweeps.redrives.push(redriven);
@@ -91,6 +101,8 @@ const ACTIONS: Action[] = [
   list,
   count,
   pause,
+  pauseGroup,
+  pauseGroup,
   redrive,
   redrive,
 ];

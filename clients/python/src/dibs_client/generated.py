@@ -9,6 +9,7 @@ DatabaseName = str
 JobHeaders = dict[str, str]
 JobState = Literal["scheduled", "ready", "blocked", "leased", "completed", "cancelled", "dead"]
 MetricsText = str
+OnDuplicate = Literal["keep", "replace"]
 PayloadFormat = Literal["json", "text"]
 QueueName = str
 ScheduleName = str
@@ -309,7 +310,7 @@ class JobSpec(TypedDict):
     fairness_key: NotRequired[str]
     unique_key: NotRequired[str]
     unique_for_seconds: NotRequired[float]
-    on_duplicate: NotRequired[Literal["keep", "replace"]]
+    on_duplicate: NotRequired[OnDuplicate]
     group: NotRequired[str]
     expires_in_seconds: NotRequired[float]
 
