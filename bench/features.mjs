@@ -97,6 +97,14 @@ const PAIRS = {
     run: (load) => varied(load, 'unique', '', { unique_key: '#' }),
     atLeast: 0.7,
   },
+  replace: {
+    row: 7,
+    what: 'enqueues that replace the job of one key',
+    against: { name: 'with unique keys', run: (load) => varied(load, 'unique', '', { unique_key: '#' }) },
+    run: (load) =>
+      varied(load, 'replace', '', { unique_key: 'one', on_duplicate: 'replace', delay_seconds: 1000 }),
+    atLeast: 0.6,
+  },
   groups: {
     row: 8,
     what: 'enqueues into groups, all distinct',

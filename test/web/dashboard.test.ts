@@ -416,6 +416,44 @@ describe.skipIf(!hasBrowser)('schedules', () => {
   });
 });
 
+describe.skipIf(!hasBrowser)('a group', () => {
+  test('is paused on the page of one of its jobs, and resumed on the page of its queue', async () => {
+    const id = await enqueue('sync', { group: 'customer 42' });
+    await visit(`#/jobs/${id}`, async (page) => {
+      await button(page, 'Pause its group…').click();
+      await dialog(page).getByRole('button', { name: 'Pause the group' }).click();
+      await page.getByText(/Its group "customer 42" is paused/).waitFor();
+      expect((await root('GET', '/queues/sync')).body.paused_groups).toEqual(['customer 42']);
+      await page.goto(`${at.base}/#/queues/sync`);
+      const groups = page.getByRole('region', { name: 'Paused groups' });
+      await groups.getByText('customer 42').waitFor();
+      expect(await axeFindings(page)).toEqual([]);
+      await groups.getByRole('button', { name: 'Resume the group' }).click();
+      await groups.waitFor({ state: 'detached' });
+      expect((await root('GET', `/jobs/${id}`)).body.state).toBe('ready');
+    });
+  });
+});
+
+describe.skipIf(!hasBrowser)('a dead letter queue', () => {
+  test('is set on the page of a queue, and its jobs are sent back from its own', async () => {
+    await root('PUT', '/queues/post', {});
+    await visit('#/queues/post/config', async (page) => {
+      await page.getByLabel(/^Dead letter queue/).fill('post.dead');
+      await button(page, 'Save').click();
+      await page.getByText('Saved.').waitFor();
+      expect((await root('GET', '/queues/post')).body.config.dead_letter_queue).toBe('post.dead');
+      await bury('post', 'boom', 2);
+      await page.goto(`${at.base}/#/queues/post.dead`);
+      await button(page, 'Redrive…').click();
+      await dialog(page).getByRole('checkbox').check();
+      await dialog(page).getByRole('button', { name: 'Redrive' }).click();
+      await page.getByText('2 jobs are ready again.').waitFor();
+      expect((await root('GET', '/queues/post')).body.counts.ready).toBe(2);
+    });
+  });
+});
+
 describe.skipIf(!hasBrowser)('workers', () => {
   test('that have jobs now are shown with their leases, and a name leads to its jobs', async () => {
     await enqueue('busy');
