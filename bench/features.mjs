@@ -102,7 +102,12 @@ const PAIRS = {
     what: 'enqueues that replace the job of one key',
     against: { name: 'with unique keys', run: (load) => varied(load, 'unique', '', { unique_key: '#' }) },
     run: (load) =>
-      varied(load, 'replace', '', { unique_key: 'one', on_duplicate: 'replace', delay_seconds: 1000 }),
+      varied(load, 'replace', '', {
+        unique_key: 'one',
+        on_duplicate: 'replace',
+        delay_seconds: 1000,
+        payload: '"#"',
+      }),
     atLeast: 0.6,
   },
   groups: {

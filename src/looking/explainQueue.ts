@@ -39,7 +39,8 @@ function nothingReady(found: Found): Reason {
   if (blocked_id !== null)
     return {
       code: 'all_blocked',
-      detail: 'No job is ready. Every waiting job is blocked behind another job of its group.',
+      detail:
+        'No job is ready. Every waiting job is blocked: another job of its group goes before it, or its group is paused.',
       job_id: blocked_id,
     };
   if (leased_id !== null && lease_expires_at !== null)

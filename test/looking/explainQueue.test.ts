@@ -222,7 +222,8 @@ describe('why does my claim get nothing?', () => {
     expect(await explain()).toEqual({
       queue,
       code: 'all_blocked',
-      detail: 'No job is ready. Every waiting job is blocked behind another job of its group.',
+      detail:
+        'No job is ready. Every waiting job is blocked: another job of its group goes before it, or its group is paused.',
       job_id: second.id,
     });
     await at.settle('ack', lease);
