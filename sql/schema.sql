@@ -226,7 +226,7 @@ begin
     row(
       dibs.new_id(dead_letters.id), 0, null, new.priority, new.max_attempts,
       new.backoff,
-      new.headers::jsonb || jsonb_build_object('dibs-dead-from', own.name, 'dibs-dead-error', left(coalesce(new.last_error, ''), 1024)),
+      dibs.dead_letter_headers(new.headers, own.name, new.last_error),
       new.payload,
       null, null, new.group_key, new.fairness_key,
       null, null, null
@@ -250,6 +250,40 @@ begin
     delete from dibs.jobs where queue_id = new.queue_id and id = new.id;
   end if;
   return null;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.dead_letter_header(headers json, name text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+begin
+  return headers ->> name;
+exception when data_exception then
+  return (regexp_match(headers::text, '^.*"' || name || '":\s*"((?:[^"\\]|\\.)*)"'))[1];
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.dead_letter_headers(headers json, queue text, error text)
+ RETURNS json
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+declare
+  more jsonb := case
+    when queue is null then '{}'
+    else jsonb_build_object('dibs-dead-from', queue, 'dibs-dead-error', left(coalesce(error, ''), 1024))
+  end;
+begin
+  return headers::jsonb - 'dibs-dead-from' - 'dibs-dead-error' || more;
+exception when data_exception then
+  return (
+    regexp_replace(
+      regexp_replace(headers::text, ',?\s*"dibs-dead-(from|error)":\s*"(?:[^"\\]|\\.)*"', '', 'g'), '\s*\}\s*$', ''
+    )
+    || case when more = '{}' then '}' else ',' || substr(more::text, 2) end
+  )::json;
 end;
 $function$;
 

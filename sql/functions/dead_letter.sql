@@ -30,7 +30,7 @@ begin
     row(
       dibs.new_id(dead_letters.id), 0, null, new.priority, new.max_attempts,
       new.backoff,
-      new.headers::jsonb || jsonb_build_object('dibs-dead-from', own.name, 'dibs-dead-error', left(coalesce(new.last_error, ''), 1024)),
+      dibs.dead_letter_headers(new.headers, own.name, new.last_error),
       new.payload,
       null, null, new.group_key, new.fairness_key,
       null, null, null

@@ -5,9 +5,9 @@ select
   id,
   state::text in ('scheduled', 'ready', 'blocked', 'dead')
     and created_at <= :called_at::timestamptz
-    and headers ->> 'dibs-dead-from' is not null
-    and (:visible::text[] is null or headers ->> 'dibs-dead-from' like any (:visible::text[]))
-    and (:error_contains::text is null or strpos(headers ->> 'dibs-dead-error', :error_contains) > 0) as wanted
+    and dibs.dead_letter_header(headers, 'dibs-dead-from') is not null
+    and (:visible::text[] is null or dibs.dead_letter_header(headers, 'dibs-dead-from') like any (:visible::text[]))
+    and (:error_contains::text is null or strpos(dibs.dead_letter_header(headers, 'dibs-dead-error'), :error_contains) > 0) as wanted
 from dibs.jobs
 where queue_id = :queue_id and id > :after::uuid
 order by id

@@ -4,7 +4,7 @@
 with batch as materialized (
   select j.id, j.state, j.unique_key, j.is_head, j.group_key, home.id as home_id, home.name as home
   from dibs.jobs j
-  join dibs.queues home on home.name = j.headers ->> 'dibs-dead-from'
+  join dibs.queues home on home.name = dibs.dead_letter_header(j.headers, 'dibs-dead-from')
   where
     -- include shared/batch_by_id.sql
     and j.state::text in ('scheduled', 'ready', 'blocked', 'dead')
@@ -36,7 +36,7 @@ sent as (
     run_at = now(),
     finished_at = null,
     expires_at = case when j.expires_at > now() then j.expires_at end,
-    headers = (j.headers::jsonb - 'dibs-dead-from' - 'dibs-dead-error')::json,
+    headers = dibs.dead_letter_headers(j.headers, null, null),
     lease_token = null,
     awaited_until = null,
     counted = false

@@ -41,6 +41,8 @@ from (values
   ('function', 'by_index', 'execute'),
   ('function', 'capacity', 'execute'),
   ('function', 'count_placements', 'execute'),
+  ('function', 'dead_letter_header', 'execute'),
+  ('function', 'dead_letter_headers', 'execute'),
   ('function', 'insert_unique', 'execute'),
   ('function', 'is_key_held', 'execute'),
   ('function', 'next_queue_id', 'execute'),

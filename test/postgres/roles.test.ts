@@ -122,6 +122,8 @@ const SERVES: Privileges = {
   'function dibs.by_index': 'execute',
   'function dibs.capacity': 'execute',
   'function dibs.count_placements': 'execute',
+  'function dibs.dead_letter_header': 'execute',
+  'function dibs.dead_letter_headers': 'execute',
   'function dibs.insert_unique': 'execute',
   'function dibs.is_key_held': 'execute',
   'function dibs.next_queue_id': 'execute',

@@ -46,6 +46,24 @@ describe('a job that becomes dead goes to the dead letter queue, as a new job', 
     expect(text).toContain(`"payload":${ODD},`);
   });
 
+  test('with headers that PostgreSQL cannot read, there and back', async () => {
+    await at.configure(letters, { dead_letter_queue: `${queue}.end` });
+    const headers = '{"tenant":"a \\"b\\"","odd":"\\ud800"}';
+    await at.ok('POST', '/jobs', `{"queue":"${queue}","headers":${headers}}`);
+    for (const name of [queue, letters])
+      await at.settle('nack', await at.claimOne(name), { error: `of "${name}"`, retry: false });
+    const [letter] = await lettersOf(`${queue}.end`);
+    const odd = { tenant: 'a "b"', odd: '\ud800' };
+    expect(letter.headers).toEqual({
+      ...odd,
+      'dibs-dead-from': letters,
+      'dibs-dead-error': `of "${letters}"`,
+    });
+    const back = { home: true, error_contains: letters };
+    expect((await at.ok('POST', `/queues/${queue}.end/redrive`, back)).count).toBe(1);
+    expect((await at.claimOne(letters)).headers).toEqual(odd);
+  });
+
   test('after a nack without a retry', async () => {
     const { id } = await dies({
       payload: { to: 'ada' },
