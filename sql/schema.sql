@@ -28,8 +28,7 @@ create type dibs.kept_job as (
   progress text,
   result text,
   payload text,
-  deduplicated boolean,
-  replaced boolean
+  deduplicated boolean
 );
 
 create type dibs.new_job as (
@@ -46,8 +45,7 @@ create type dibs.new_job as (
   group_key text,
   fairness_key text,
   expires_in_seconds double precision,
-  awaited_seconds double precision,
-  on_duplicate text
+  awaited_seconds double precision
 );
 
 -- sequences
@@ -229,7 +227,7 @@ begin
       dibs.dead_letter_headers(new.headers, own.name, new.last_error),
       new.payload,
       null, null, new.group_key, new.fairness_key,
-      null, null, null
+      null, null
     )::dibs.new_job
   );
   if letter.id is null then
@@ -366,8 +364,9 @@ begin
           id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
           backoff, headers, payload,
           unique_key, unique_for_seconds, "group", fairness_key,
-          expires_in_seconds, null, on_duplicate
-        )::dibs.new_job
+          expires_in_seconds, null
+        )::dibs.new_job,
+        coalesce(on_duplicate = 'replace', false)
       );
       exit when job.id is not null;
     end if;
@@ -379,7 +378,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, asked dibs.new_job[])
+CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, asked dibs.new_job[], replacing text[] DEFAULT '{}'::text[])
  RETURNS SETOF dibs.jobs
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -403,7 +402,7 @@ begin
   loop
     replaced := '{}';
     for asking in
-      select * from unnest(asked) where unique_key is not null and on_duplicate = 'replace'
+      select * from unnest(asked) where unique_key = any (replacing)
     loop
       update dibs.jobs j
       set
@@ -461,7 +460,7 @@ begin
         offset 0
       ) as holder
       -- One that waits again since is replaced by the next turn.
-      where new.on_duplicate is distinct from 'replace' or holder.state = 'leased' or holder.id = any (replaced)
+      where new.unique_key <> all (replacing) or holder.state = 'leased' or holder.id = any (replaced)
     loop
       return next job;
       held := held || job.unique_key;
@@ -844,7 +843,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.put_in(queue dibs.queues, new dibs.new_job)
+CREATE OR REPLACE FUNCTION dibs.put_in(queue dibs.queues, new dibs.new_job, replaces boolean DEFAULT false)
  RETURNS dibs.jobs
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -862,9 +861,10 @@ begin
   then
     insert into dibs.fair_marks (queue_id) values (queue.id);
   end if;
-  select * into job from dibs.insert_unique(queue.id, array[new]);
+  select * into job
+  from dibs.insert_unique(queue.id, array[new], case when replaces then array[new.unique_key] else '{}' end);
   if job.id is distinct from new.id
-    and (new.on_duplicate is distinct from 'replace' or job.state not in ('scheduled', 'ready', 'blocked'))
+    and (not replaces or job.state not in ('scheduled', 'ready', 'blocked'))
   then
     return job;
   end if;
@@ -1053,6 +1053,7 @@ create table dibs.idempotency_keys (
   body text default '{"type":"urn:problem-type:dibs:unavailable","title":"The service is temporarily unavailable","status":503,"detail":"This replica runs an older Dibs than the one that took the request. Repeat it with the same key.","code":"unavailable","outcome":"unknown"}'::text,
   open_until timestamp with time zone,
   jobs dibs.kept_job[],
+  replaced boolean[],
   constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
   constraint idempotency_keys_pkey PRIMARY KEY (route, key)
@@ -1212,6 +1213,7 @@ create table dibs.relay (
   bytes integer not null,
   created_at timestamp with time zone not null default now(),
   awaited_until timestamp with time zone,
+  on_duplicate text,
   constraint relay_id UNIQUE (id),
   constraint relay_one CHECK (((job IS NULL) <> (moved IS NULL))),
   constraint relay_pkey PRIMARY KEY (place)

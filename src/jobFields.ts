@@ -142,7 +142,6 @@ export const NEW_JOB = {
   fairness_key: { type: 'text', many: 'fairness_keys', isColumn: true, isRare: true },
   expires_in_seconds: { type: 'double precision', many: 'expiries', isRare: true },
   awaited_seconds: { type: 'double precision', many: 'waits' },
-  on_duplicate: { type: 'text', many: 'on_duplicates', isRare: true },
 } as const satisfies Record<string, Attribute>;
 
 /** What an idempotency key keeps of a job: the attributes of the type dibs.kept_job, in its order. */
@@ -168,7 +167,6 @@ export const KEPT_JOB = [
   'result',
   'payload',
   'deduplicated',
-  'replaced',
 ] as const;
 
 /** The columns that a change sets as they are sent. */

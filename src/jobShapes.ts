@@ -27,7 +27,6 @@ export interface AskedRare {
   group?: string;
   fairness_key?: string;
   expires_in_seconds?: number;
-  on_duplicate?: string;
 }
 
 /** The same, as it goes into the database. */
@@ -38,7 +37,6 @@ export interface RareFields {
   group: string | null;
   fairness_key: string | null;
   expires_in_seconds: number | null;
-  on_duplicate: string | null;
 }
 
 /** What a change sets as it is sent. */

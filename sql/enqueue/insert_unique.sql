@@ -1,4 +1,4 @@
--- Inserts jobs when some of them have unique keys. Returns a row for each job: see sql/functions/insert_unique.sql.
+-- Inserts jobs when some of them have unique keys. Holders of the keys :replacing that wait are replaced. Returns a row for each job: see sql/functions/insert_unique.sql.
 select
   j.state, j.finished_at, j.result,
   -- include shared/job_columns.sql
@@ -8,5 +8,6 @@ from dibs.insert_unique(
     select row(new.*)::dibs.new_job
     from
     -- include shared/new_jobs.sql
-  )
+  ),
+  :replacing::text[]
 ) as j;

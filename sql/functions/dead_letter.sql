@@ -33,7 +33,7 @@ begin
       dibs.dead_letter_headers(new.headers, own.name, new.last_error),
       new.payload,
       null, null, new.group_key, new.fairness_key,
-      null, null, null
+      null, null
     )::dibs.new_job
   );
   if letter.id is null then

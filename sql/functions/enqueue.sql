@@ -97,8 +97,9 @@ begin
           id, coalesce(delay_seconds, 0), run_at, priority, coalesce(max_attempts, found_queue.max_attempts),
           backoff, headers, payload,
           unique_key, unique_for_seconds, "group", fairness_key,
-          expires_in_seconds, null, on_duplicate
-        )::dibs.new_job
+          expires_in_seconds, null
+        )::dibs.new_job,
+        coalesce(on_duplicate = 'replace', false)
       );
       exit when job.id is not null;
     end if;

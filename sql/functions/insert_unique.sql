@@ -1,9 +1,9 @@
 -- Inserts jobs, with and without unique keys. Returns a row for each job: the job itself or, when another job holds its
--- key, that job. With `on_duplicate` replace, a holder that waits becomes as the new job asks. No row comes back when the queue is gone.
+-- key, that job. No row comes back when the queue is gone.
 -- No key may come twice. The keys must ascend, so that two calls cannot deadlock. The jobs still get their positions in
 -- the order of their ids.
 -- It waits for an open transaction that has taken one of the keys, or is about to free it.
--- With `on_duplicate` replace, a holder that waits becomes as the new job asks, and keeps its id, its group and its attempts. It
+-- A holder that waits, of one of the keys `replacing`, becomes as the new job asks, and keeps its id, its group and its attempts. It
 -- arrives anew where changing/change.sql says so. One that is claimed at this moment stays as it is.
 --
 -- Between the look at the holders of the keys and the insert, another job may take a key and may even finish. If it is
@@ -11,7 +11,7 @@
 -- it opened can still hold the key: the function looks for that window after the insert, and takes our job back.
 --
 -- It runs without sequential scans: a plan that was made while the table of windows was empty would be kept.
-create or replace function dibs.insert_unique(queue integer, asked dibs.new_job[])
+create or replace function dibs.insert_unique(queue integer, asked dibs.new_job[], replacing text[] default '{}')
 returns setof dibs.jobs
 language plpgsql
 set enable_seqscan = off
@@ -35,7 +35,7 @@ begin
   loop
     replaced := '{}';
     for asking in
-      select * from unnest(asked) where unique_key is not null and on_duplicate = 'replace'
+      select * from unnest(asked) where unique_key = any (replacing)
     loop
       update dibs.jobs j
       set
@@ -93,7 +93,7 @@ begin
         offset 0
       ) as holder
       -- One that waits again since is replaced by the next turn.
-      where new.on_duplicate is distinct from 'replace' or holder.state = 'leased' or holder.id = any (replaced)
+      where new.unique_key <> all (replacing) or holder.state = 'leased' or holder.id = any (replaced)
     loop
       return next job;
       held := held || job.unique_key;

@@ -1,6 +1,6 @@
 -- Inserts a job in a transaction that may stay open for long, and tells the replicas at its commit. The job is that of
 -- dibs.insert_unique: all nulls when the queue is gone.
-create or replace function dibs.put_in(queue dibs.queues, new dibs.new_job)
+create or replace function dibs.put_in(queue dibs.queues, new dibs.new_job, replaces boolean default false)
 returns dibs.jobs
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -18,9 +18,10 @@ begin
   then
     insert into dibs.fair_marks (queue_id) values (queue.id);
   end if;
-  select * into job from dibs.insert_unique(queue.id, array[new]);
+  select * into job
+  from dibs.insert_unique(queue.id, array[new], case when replaces then array[new.unique_key] else '{}' end);
   if job.id is distinct from new.id
-    and (new.on_duplicate is distinct from 'replace' or job.state not in ('scheduled', 'ready', 'blocked'))
+    and (not replaces or job.state not in ('scheduled', 'ready', 'blocked'))
   then
     return job;
   end if;

@@ -2,6 +2,7 @@ import { QueueGone } from '../errors.ts';
 import { isWaiting, type Job, type JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { textArray } from '../postgres/textArray.ts';
 import {
   hasGroup,
   hasUniqueKey,
@@ -132,7 +133,8 @@ export function createInsert(newId: (queueId: number) => string) {
       firsts.map(([, id]) => id),
       firsts.map(([job]) => job),
     );
-    const rows = await on.query(statements.unique, { queue_id: queueId, ...parameters });
+    const replacing = textArray(firsts.flatMap(([job]) => (replaces(job) && job.unique_key) || []));
+    const rows = await on.query(statements.unique, { queue_id: queueId, ...parameters, replacing });
     if (rows.length === 0) throw new QueueGone();
     const byId = new Map(rows.map((row) => [row.id, row]));
     const holders = new Map(rows.map((row) => [row.unique_key, row]));

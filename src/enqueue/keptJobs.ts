@@ -4,6 +4,7 @@ import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
 import { eachOf, inSlices } from '../slices.ts';
 import type { IdempotentRequest, Once } from '../verbs/enqueue.ts';
+import { ifAny } from './ifAny.ts';
 
 /*
  * The jobs that are kept for 24 hours, by idempotency key.
@@ -65,6 +66,7 @@ export async function keepJobs(
     route,
     key,
     jobs: `[${texts.join(',')}]`,
+    replaced: ifAny(jobs, (job) => job.replaced ?? null),
     open_seconds: openSeconds ?? null,
   });
 }

@@ -20,6 +20,7 @@ export interface JobToInsert extends RareFields {
   headers: string;
   payload: string;
   awaited_seconds: number | null;
+  on_duplicate: string | null;
 }
 
 export const hasGroup = (job: JobToInsert): boolean => job.group !== null;
@@ -54,6 +55,7 @@ export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToI
       headers: headersOf(job),
       payload: job.payload?.text ?? 'null',
       awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
+      on_duplicate: job.on_duplicate ?? null,
     },
     rareOf(job),
   );

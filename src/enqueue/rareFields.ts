@@ -10,7 +10,6 @@ export const rareOf = (job: AskedRare): RareFields => ({
   group: job.group ?? null,
   fairness_key: job.fairness_key ?? null,
   expires_in_seconds: job.expires_in_seconds ?? null,
-  on_duplicate: job.on_duplicate ?? null,
 });
 
 export const rareParameters = (jobs: RareFields[]) => ({
@@ -20,7 +19,6 @@ export const rareParameters = (jobs: RareFields[]) => ({
   groups: textsIfAny(jobs, (job) => job.group),
   fairness_keys: textsIfAny(jobs, (job) => job.fairness_key),
   expiries: ifAny(jobs, (job) => job.expires_in_seconds),
-  on_duplicates: textsIfAny(jobs, (job) => job.on_duplicate),
 });
 
 /** Those that answers show. */

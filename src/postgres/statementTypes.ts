@@ -1031,13 +1031,14 @@ export interface StatementTypes {
       result: string;
       payload: string;
       deduplicated: boolean;
-      replaced: boolean;
       ordinality: number;
+      replaced: boolean;
     };
   };
   'enqueue/idempotency_keep': {
     parameters: {
       jobs: string | null;
+      replaced: (boolean | null)[] | null;
       open_seconds: number | null;
       route: string | null;
       key: string | null;
@@ -1094,7 +1095,6 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
-      on_duplicates: (string | null)[] | TextArray | null;
     };
     columns: {
       id: string;
@@ -1120,7 +1120,6 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
-      on_duplicates: (string | null)[] | TextArray | null;
     };
     columns: {
       new_id: string;
@@ -1164,7 +1163,7 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
-      on_duplicates: (string | null)[] | TextArray | null;
+      replacing: (string | null)[] | TextArray | null;
     };
     columns: {
       state: JobState;
@@ -2864,6 +2863,7 @@ export interface StatementTypes {
       place: number;
       id: string;
       moved: string;
+      on_duplicate: string;
       waited_seconds: number;
       awaited_seconds: number;
       delay_seconds: number;
@@ -2878,7 +2878,6 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       expires_in_seconds: number;
-      on_duplicate: string;
     };
   };
   'relay/put_history': {
@@ -2930,6 +2929,7 @@ export interface StatementTypes {
     parameters: {
       queue_id: number | null;
       queue: string | null;
+      on_duplicates: (string | null)[] | TextArray | null;
       ids: (string | null)[] | null;
       delays: (number | null)[] | null;
       run_ats: (string | null)[] | null;
@@ -2944,7 +2944,6 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
-      on_duplicates: (string | null)[] | TextArray | null;
     };
     columns: {
       created_at: string;
@@ -3544,7 +3543,6 @@ export interface StatementTypes {
       fairness_keys: (string | null)[] | TextArray | null;
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
-      on_duplicates: (string | null)[] | TextArray | null;
       follows: (string | null)[] | null;
     };
     columns: {
@@ -3941,6 +3939,7 @@ export interface StatementTypes {
       queue_id: number;
       id: string;
       moved: string;
+      on_duplicate: string;
       waited_seconds: number;
       delay_seconds: number;
       run_at: string;
@@ -3954,7 +3953,6 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       expires_in_seconds: number;
-      on_duplicate: string;
     };
   };
   'transfer/release_queues': {

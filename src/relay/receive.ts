@@ -22,6 +22,7 @@ export interface RelayedJob extends RareFields {
   id: string;
   /** The line of a job that an operation moves. Then all below is null. */
   moved: string | null;
+  on_duplicate: string | null;
   waited_seconds: number;
   /** For how long a client still waits for its end. */
   awaited_seconds: number | null;

@@ -1,3 +1,4 @@
+import { ifAny } from '../enqueue/ifAny.ts';
 import { type JobToInsert, newJobParameters, toJob } from '../enqueue/newJob.ts';
 import { unavailable } from '../errors.ts';
 import { idSource } from '../ids.ts';
@@ -26,6 +27,7 @@ export function createWrite(clock: Clock, attemptsOf: AttemptsOf, isFull: () => 
       queue_id: queue.id,
       queue: queue.name,
       ...newJobParameters(ids, jobs),
+      on_duplicates: ifAny(jobs, (job) => job.on_duplicate),
     });
     const { created_at } = written as { created_at: string };
     return jobs.map((job, i) => {

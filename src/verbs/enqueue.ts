@@ -18,6 +18,8 @@ export interface NewJob extends AskedRare {
   run_at?: string;
   max_attempts?: number;
   backoff?: Backoff;
+  /** What becomes of a waiting job that has the `unique_key`. `keep`, if it is left out. */
+  on_duplicate?: string;
   /** How long a client waits for the end of the job. */
   awaited_seconds?: number;
   /** Where the job belongs in a trace. It goes into its headers, unless they name a trace. */

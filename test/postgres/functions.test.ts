@@ -51,7 +51,7 @@ test('an insert with unique keys reads only what holds these keys, however empty
       const { rows } = await client.query(
         `explain (format json, analyze, buffers, timing off)
          select * from dibs.insert_unique(1, array[
-           row(gen_random_uuid(), 0, null, 0, 5, null, '{}', '1', '${key}', 60, null, null, null, null, null)::dibs.new_job
+           row(gen_random_uuid(), 0, null, 0, 5, null, '{}', '1', '${key}', 60, null, null, null, null)::dibs.new_job
          ])`,
       );
       return rows[0]['QUERY PLAN'][0].Plan;

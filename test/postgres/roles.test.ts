@@ -242,7 +242,7 @@ const CALLS = [
   `insert into dibs.queues (name) values ('two')`,
   'select dibs.capacity(1)',
   `select dibs.is_key_held(1, 'k')`,
-  `select dibs.insert_unique(1, array[row(gen_random_uuid(), 0, null, 0, 5, null, '{}', '1', 'k', 60, null, null, null, null, 'replace')::dibs.new_job])`,
+  `select dibs.insert_unique(1, array[row(gen_random_uuid(), 0, null, 0, 5, null, '{}', '1', 'k', 60, null, null, null, null)::dibs.new_job])`,
   `do $$ begin
     insert into dibs.databases (name, id) values ('home', gen_random_uuid());
     perform dibs.place(array['three'], null, '{}');

@@ -166,7 +166,7 @@ test.each([
     await onServer(
       home.url,
       `insert into dibs.relay (id, queue_id, queue, job, bytes)
-     select $1, id, 'west.q', row($1, 3600, null, 0, 3, null, '{}', 'null', null, null, null, null, null, null, null)::dibs.new_job, 6
+     select $1, id, 'west.q', row($1, 3600, null, 0, 3, null, '{}', 'null', null, null, null, null, null, null)::dibs.new_job, 6
      from (select ('x' || right($2, 6))::bit(24)::integer as id) as queue`,
       [job.id, job.id],
     );

@@ -14,7 +14,7 @@ async function makeRelay(client: pg.Client): Promise<void> {
   await client.query(
     `insert into dibs.relay (id, queue_id, queue, job, bytes)
      select id, 1 + n % ${QUEUES}, 'q' || (1 + n % ${QUEUES}),
-       row(id, 0, null, 0, 5, null, '{}', '"payload"', null, null, null, null, null, null, null)::dibs.new_job, 11
+       row(id, 0, null, 0, 5, null, '{}', '"payload"', null, null, null, null, null, null)::dibs.new_job, 11
      from (select n, md5(n::text)::uuid as id from generate_series(0, ${JOBS} - 1) as n) as made`,
   );
   await client.query(
