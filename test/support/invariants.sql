@@ -8,7 +8,7 @@ alter table dibs.jobs
   add constraint job_enqueued check (enqueued is null or state = 'completed'),
   add constraint job_group check (
     case
-      when is_head then group_key is not null and (state in ('ready', 'leased', 'scheduled') or state = 'blocked' and is_paused)
+      when is_head then group_key is not null and (state in ('ready', 'leased', 'scheduled') or state = 'blocked' and is_paused is true)
       when is_paused then state not in ('ready', 'leased')
       when state = 'blocked' then group_key is not null
       else group_key is null or state not in ('ready', 'leased')
