@@ -53,10 +53,8 @@ export function createQueueLooks(context: { db: Database; queues: Queues; countC
 
     async get({ queue: name }: QueueName & Signed): Promise<QueueStatus> {
       const queue = await current(name);
-      const [found, groups] = await Promise.all([
-        status(queue),
-        db.query(pausedGroups, { queue_id: queue.id }),
-      ]);
+      const found = await status(queue);
+      const groups = await db.query(pausedGroups, { queue_id: queue.id });
       return groups.length === 0 ? found : { ...found, paused_groups: groups.map(({ group }) => group) };
     },
 

@@ -39,8 +39,7 @@ const HARMLESS: [string, string][] = [
   ['plan_cache_mode', "'force_custom_plan'"],
   ['client_min_messages', "'debug1'"],
   ['work_mem', "'64kB'"],
-  // On a busy machine, a new connection is older than 20 ms before its first statement arrives.
-  ['idle_session_timeout', "'200ms'"],
+  ['idle_session_timeout', "'20ms'"],
 ];
 
 /** Puts functions of its own before those of PostgreSQL, as some extensions do. */
