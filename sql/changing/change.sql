@@ -11,7 +11,9 @@ with job as materialized (
       when state = 'dead' then 'dead'
       when :run_at::timestamptz > now() then 'scheduled'
       when state <> 'scheduled' or :run_at is null then state
-      when group_key is null or (is_head and is_paused is null) then 'ready'
+      when
+        -- include shared/may_be_ready.sql of=jobs
+        then 'ready'
       else 'blocked'
     end)::dibs.job_state as after
   from dibs.jobs

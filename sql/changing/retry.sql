@@ -3,7 +3,12 @@
 -- The update waits for a transaction that holds the unique key of the job. Somebody may keep that transaction open.
 update dibs.jobs j
 set
-  state = (case when group_key is null or (is_head and is_paused is null) then 'ready' else 'blocked' end)::dibs.job_state,
+  state = (case
+    when
+      -- include shared/may_be_ready.sql of=j
+      then 'ready'
+    else 'blocked'
+  end)::dibs.job_state,
   position = :position,
   attempt = 0,
   run_at = now(),

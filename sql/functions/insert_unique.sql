@@ -3,8 +3,8 @@
 -- No key may come twice. The keys must ascend, so that two calls cannot deadlock. The jobs still get their positions in
 -- the order of their ids.
 -- It waits for an open transaction that has taken one of the keys, or is about to free it.
--- A holder that waits, of one of the keys `replacing`, becomes as the new job asks, and keeps its id, its group and its attempts. It
--- arrives anew where changing/change.sql says so. One that is claimed at this moment stays as it is.
+-- A holder of one of the keys `replacing` that waits becomes as the new job asks. It keeps its id, group and attempts. It gets a
+-- new position where changing/change.sql gives one. A holder that is claimed at this moment stays as it is.
 --
 -- Between the look at the holders of the keys and the insert, another job may take a key and may even finish. If it is
 -- unfinished, the insert leaves our job out, and the next look finds the holder. If it has finished, only the window that
@@ -20,6 +20,8 @@ as $function$
 declare
   job dibs.jobs;
   asking dibs.new_job;
+  before dibs.job_state;
+  due timestamptz;
   replaced uuid[];
   opened dibs.unique_windows;
   held text[];
@@ -37,47 +39,40 @@ begin
     for asking in
       select * from unnest(asked) where unique_key = any (replacing)
     loop
-      update dibs.jobs j
+      -- FOR UPDATE sees the holder as it is after the transactions that hold it.
+      select * into job
+      from dibs.jobs
+      where queue_id = $1 and unique_key = asking.unique_key and state in ('scheduled', 'ready', 'blocked')
+      for update;
+      continue when not found;
+      before := job.state;
+      due := coalesce(asking.run_at, now() + asking.delay_seconds * interval '1 second');
+      job.state := case
+        when due > now() then 'scheduled'
+        when before <> 'scheduled' then before
+        when
+          -- include shared/may_be_ready.sql of=job
+          then 'ready'
+        else 'blocked'
+      end;
+      update dibs.jobs
       set
-        state = after.state,
+        state = job.state,
         position = case
-          when after.state in ('ready', 'blocked')
-            and (j.state <> after.state or after.state = 'ready' and j.priority <> asking.priority)
+          when job.state <> 'scheduled'
+            and (before <> job.state or job.state = 'ready' and priority <> asking.priority)
             then nextval('dibs.positions')
-          else j.position
+          else position
         end,
-        run_at = case when 'scheduled' in (j.state, after.state) then greatest(after.run_at, now()) else j.run_at end,
+        run_at = case when 'scheduled' in (before, job.state) then greatest(due, now()) else run_at end,
         priority = asking.priority,
-        max_attempts = greatest(asking.max_attempts, j.attempt + 1),
+        max_attempts = greatest(asking.max_attempts, attempt + 1),
         headers = asking.headers::json,
         payload = asking.payload::json,
         payload_bytes = octet_length(asking.payload),
         expires_at = now() + asking.expires_in_seconds * interval '1 second'
-      from dibs.jobs holder
-      cross join lateral (
-        select coalesce(asking.run_at, now() + asking.delay_seconds * interval '1 second') as run_at
-      ) as due
-      cross join lateral (
-        select
-          due.run_at,
-          (case
-            when due.run_at > now() then 'scheduled'
-            when holder.state <> 'scheduled' then holder.state
-            when holder.group_key is null or (holder.is_head and holder.is_paused is null) then 'ready'
-            else 'blocked'
-          end)::dibs.job_state as state
-      ) as after
-      where holder.queue_id = $1
-        and holder.unique_key = asking.unique_key
-        and holder.state in ('scheduled', 'ready', 'blocked', 'leased')
-        and j.queue_id = $1
-        and j.id = holder.id
-        and j.state = holder.state
-        and j.state <> 'leased'
-      returning j.* into job;
-      if found then
-        replaced := replaced || job.id;
-      end if;
+      where queue_id = $1 and id = job.id;
+      replaced := replaced || job.id;
     end loop;
 
     held := '{}';

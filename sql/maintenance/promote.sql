@@ -14,7 +14,12 @@ with due as materialized (
 )
 update dibs.jobs j
 set
-  state = (case when j.group_key is null or (j.is_head and j.is_paused is null) then 'ready' else 'blocked' end)::dibs.job_state,
+  state = (case
+    when
+      -- include shared/may_be_ready.sql of=j
+      then 'ready'
+    else 'blocked'
+  end)::dibs.job_state,
   position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])]
 where j.queue_id = :queue_id
   and j.id = any (array(select id from due))

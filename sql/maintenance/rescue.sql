@@ -16,8 +16,10 @@ set
   state = (case
     when j.cancel_requested then 'cancelled'
     when j.attempt >= j.max_attempts then 'dead'
-    when j.is_paused then 'blocked'
-    else 'ready'
+    when
+      -- include shared/may_be_ready.sql of=j
+      then 'ready'
+    else 'blocked'
   end)::dibs.job_state,
   is_head = j.is_head and not j.cancel_requested and j.attempt < j.max_attempts,
   position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],

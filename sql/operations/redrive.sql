@@ -7,7 +7,12 @@
 -- takes the key at this moment may be one that somebody keeps open: the caller limits how long the update waits for it.
 update dibs.jobs j
 set
-  state = (case when j.group_key is null or (j.is_head and j.is_paused is null) then 'ready' else 'blocked' end)::dibs.job_state,
+  state = (case
+    when
+      -- include shared/may_be_ready.sql of=j
+      then 'ready'
+    else 'blocked'
+  end)::dibs.job_state,
   position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
   attempt = 0,
   run_at = now(),

@@ -13,8 +13,10 @@ set
       dibs.backoff_seconds(coalesce(j.backoff, :queue_backoff::json), j.attempt,
         (:jitter_shares::double precision[])[width_bucket(j.id, :ids::uuid[])])
     ) > 0 then 'scheduled'
-    when j.group_key is not null and (not j.is_head or j.is_paused) then 'blocked'
-    else 'ready'
+    when
+      -- include shared/may_be_ready.sql of=j
+      then 'ready'
+    else 'blocked'
   end)::dibs.job_state,
   is_head = j.is_head
     and not j.cancel_requested

@@ -5,8 +5,10 @@ set
   state = (case
     when j.cancel_requested then 'cancelled'
     when (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])] > 0 then 'scheduled'
-    when j.group_key is not null and (not j.is_head or j.is_paused) then 'blocked'
-    else 'ready'
+    when
+      -- include shared/may_be_ready.sql of=j
+      then 'ready'
+    else 'blocked'
   end)::dibs.job_state,
   is_head = j.is_head and not j.cancel_requested,
   attempt = greatest(j.attempt - 1, 0),

@@ -142,7 +142,7 @@ export function reasonOf(facts: JobFacts): Reason {
     const group = JSON.stringify(facts.group);
     return {
       code: 'group_paused',
-      detail: `Its group ${group} is paused. None of its jobs is handed out until it is resumed.`,
+      detail: `Its group ${group} is paused. Claims get none of its jobs until it is resumed.`,
     };
   }
   return state === 'blocked' ? blocked(facts) : ready(facts);
