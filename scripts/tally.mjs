@@ -9,13 +9,17 @@ const [folder] = process.argv.slice(2);
 const print = (line) => process.stdout.write(`${line}\n`);
 const read = (name, kind) => readFileSync(join(folder, `${name}.${kind}`), 'utf8').trim();
 
-/** What vitest printed of errors outside of all tests: from its heading to the line that closes it. */
+const HEADINGS = [/^⎯+ Failed Suites \d+ ⎯+$/u, /^⎯+ Unhandled Errors ⎯+$/u];
+
+/** What vitest printed of errors outside of all tests (hooks, and promises that nobody awaits): from each heading to its end. */
 function outsideOfTests(printed) {
   const lines = stripVTControlCharacters(printed).split('\n');
-  const first = lines.findIndex((line) => /^⎯+ Unhandled Errors ⎯+$/u.test(line.trim()));
-  if (first < 0) return [];
-  const length = lines.slice(first).findIndex((line) => /^⎯+$/u.test(line.trim()));
-  return lines.slice(first, length < 0 ? undefined : first + length).slice(0, 100);
+  return HEADINGS.flatMap((heading) => {
+    const first = lines.findIndex((line) => heading.test(line.trim()));
+    if (first < 0) return [];
+    const length = lines.slice(first).findIndex((line) => /^⎯+$/u.test(line.trim()));
+    return lines.slice(first, length < 0 ? undefined : first + length).slice(0, 100);
+  });
 }
 
 let [passed, failed, skipped] = [0, 0, 0];
@@ -32,13 +36,15 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.status')
   const report = JSON.parse(read(name, 'json'));
   passed += report.numPassedTests;
   skipped += report.numPendingTests;
-  // A file that cannot be loaded counts as failed, because it has no tests that could fail.
-  const broken = report.testResults.filter((f) => f.status === 'failed' && f.assertionResults.length === 0);
+  // A file that cannot be loaded, or whose hook failed, counts as failed, though none of its tests did.
+  const broken = report.testResults.filter(
+    (f) => f.status === 'failed' && f.assertionResults.every(({ status: verdict }) => verdict !== 'failed'),
+  );
   failed += report.numFailedTests + broken.length;
   for (const { name: path, assertionResults } of report.testResults)
     for (const { status: verdict, fullName } of assertionResults)
       if (verdict === 'failed') print(`failed: ${path}: ${fullName}`);
-  for (const { name: path, message } of broken) print(`failed to load: ${path}: ${message}`);
+  for (const { name: path, message } of broken) print(`failed outside of its tests: ${path}: ${message}`);
 }
 if (skipped > 0) print(`${skipped} skipped`);
 print(`${passed} passed, ${failed} failed`);
