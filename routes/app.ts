@@ -5,6 +5,7 @@ import { HTTP_LIMITS, type HttpLimits } from '../src/config/limits.ts';
 import type { Rates } from '../src/config/rates.ts';
 import type { Engine, VerbName } from '../src/verbs.ts';
 import { auditRoute } from './audit.ts';
+import { batchRoutes } from './batches.ts';
 import { claimRoutes } from './claims.ts';
 import { databaseRoutes } from './databases.ts';
 import { enqueueRoutes } from './enqueue.ts';
@@ -67,6 +68,7 @@ const routesOf =
     settleRoute(app, maxPayloadBytes);
     queueRoutes(app);
     databaseRoutes(app);
+    batchRoutes(app, maxPayloadBytes);
     operationRoutes(app);
     overviewRoute(app, traceUrl);
     scheduleRoutes(app, maxPayloadBytes);

@@ -87,7 +87,15 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
           '`completed` with its `result`. An ack counts also after the lease ran out, while nobody else was given the job. The jobs in `enqueue` are ' +
           'inserted in the same transaction: they are there if and only if the ack counted.',
         answers: { 200: answer(ref(Acked), 'It is done.') },
-        refusals: ['job_not_found', 'lease_lost', 'too_many_queues', 'queue_full'],
+        refusals: [
+          'job_not_found',
+          'lease_lost',
+          'batch_not_found',
+          'batch_closed',
+          'queue_elsewhere',
+          'too_many_queues',
+          'queue_full',
+        ],
       }),
     },
     handler: async (request, reply) => {
@@ -125,7 +133,15 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
             'The job.',
           ),
         },
-        refusals: ['job_not_found', 'lease_lost', 'too_many_queues', 'queue_full'],
+        refusals: [
+          'job_not_found',
+          'lease_lost',
+          'batch_not_found',
+          'batch_closed',
+          'queue_elsewhere',
+          'too_many_queues',
+          'queue_full',
+        ],
       }),
     },
     handler: async (request, reply) => {

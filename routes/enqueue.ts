@@ -46,7 +46,13 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
           'the answer comes when the job is finished, or after that time.',
         answers: enqueuedOrFinishedAnswers,
-        refusals: ['too_many_queues', 'idempotency_key_reused', 'queue_full'],
+        refusals: [
+          'batch_not_found',
+          'batch_closed',
+          'too_many_queues',
+          'idempotency_key_reused',
+          'queue_full',
+        ],
       }),
     },
     links: {
@@ -84,7 +90,14 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
           'whose `unique_key` another has stands that one, with `deduplicated`.',
         answers: { 201: answer(ref(JobList), 'The jobs.', replayedHeader) },
-        refusals: ['too_many_queues', 'idempotency_key_reused', 'queue_full'],
+        refusals: [
+          'batch_not_found',
+          'batch_closed',
+          'queue_elsewhere',
+          'too_many_queues',
+          'idempotency_key_reused',
+          'queue_full',
+        ],
       }),
     },
     handler: (request, reply) => {

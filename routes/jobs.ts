@@ -52,6 +52,12 @@ export function jobRoutes(app: App, maxPayloadBytes: number): void {
           state: Type.Optional(ref(JobStateName)),
           ...jobFilters,
           unique_key: Type.Optional(text(256, { description: 'Only those with this `unique_key`.' })),
+          batch: Type.Optional(
+            text(36, {
+              description:
+                'Only those of this batch, by its id. Beside it, only `queue` and `state` may filter.',
+            }),
+          ),
           payload_contains: Type.Optional(
             text(1024, {
               description:

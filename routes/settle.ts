@@ -75,6 +75,7 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
           'Each item has its own result, with the status of the single call: a lost lease does not affect the others. One malformed item refuses the whole request. With `claim`, which is that of `POST /jobs/claim`, a worker needs one ' +
           'request for each job: the items are settled first, whatever happens to the claim.',
         answers: { 200: answer(ref(SettleResults), 'A result per item.') },
+        refusals: ['batch_not_found'],
       }),
     },
     handler: async (request, reply) => {

@@ -74,6 +74,21 @@ CREATE OR REPLACE FUNCTION dibs.by_index(condition boolean)
  IMMUTABLE PARALLEL SAFE COST 1e+12
 AS $function$begin return condition; end$function$;
 
+CREATE OR REPLACE FUNCTION dibs.cancel_batch(asked uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from dibs.batches where id = asked for update;
+  if not found then
+    raise exception using errcode = 'DB004', message = asked;
+  end if;
+  update dibs.batches set closed_at = now() where id = asked and closed_at is null;
+  delete from dibs.batch_followers where batch_id = asked;
+  perform dibs.end_batch(asked);
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.capacity(queue_id integer)
  RETURNS integer
  LANGUAGE sql
@@ -114,6 +129,24 @@ cross join lateral (
   ) as found
 ) as blocked
 where q.id = capacity.queue_id and q.max_ready is not null;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.close_batch(asked uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  closed timestamptz;
+begin
+  select closed_at into closed from dibs.batches where id = asked for update;
+  if not found then
+    raise exception using errcode = 'DB004', message = asked;
+  elsif closed is not null then
+    raise exception using errcode = 'DB005', message = asked;
+  end if;
+  update dibs.batches set closed_at = now() where id = asked;
+  perform dibs.end_batch(asked);
+end;
 $function$;
 
 CREATE OR REPLACE FUNCTION dibs.complete_backoff(asked json)
@@ -168,6 +201,22 @@ begin
     when data_exception then
       raise invalid_parameter_value using message = 'backoff: ' || sqlerrm;
   end;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.count_batch_end(batch uuid, state dibs.job_state, change integer)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  noted text := coalesce(current_setting('dibs.batches', true), '');
+  is_noted boolean := strpos(noted, batch::text) > 0;
+begin
+  if not is_noted then
+    perform set_config('dibs.batches', noted || batch, true);
+  end if;
+  insert into dibs.batch_ends (batch_id, state, change, looks)
+  values (batch, state, change, noted = '');
 end;
 $function$;
 
@@ -245,7 +294,9 @@ begin
     set state = 'cancelled', moved_to = letter.id, lease_token = null
     where queue_id = new.queue_id and id = new.id;
   else
+    perform set_config('dibs.no_ack', 'on', true);
     delete from dibs.jobs where queue_id = new.queue_id and id = new.id;
+    perform set_config('dibs.no_ack', '', true);
   end if;
   return null;
 end;
@@ -282,6 +333,54 @@ exception when data_exception then
     )
     || case when more = '{}' then '}' else ',' || substr(more::text, 2) end
   )::json;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.end_batch(asked uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  near_end constant integer := 128;
+  batch dibs.batches;
+  follower dibs.batch_followers;
+begin
+  perform from dibs.batches where id = asked and closed_at is not null and not succeeded;
+  if not found or dibs.unfinished_in_batch(asked, near_end + 1) > near_end then
+    return;
+  end if;
+  select * into batch from dibs.batches where id = asked for no key update;
+  if not found
+    or batch.succeeded
+    or dibs.unfinished_in_batch(asked, 1) > 0
+    or exists (select from dibs.batch_followers where joins = asked)
+  then
+    return;
+  end if;
+
+  select
+    batch.cancelled + coalesce(sum(change) filter (where state = 'cancelled'), 0),
+    batch.dead + coalesce(sum(change) filter (where state = 'dead'), 0)
+  into batch.cancelled, batch.dead
+  from dibs.batch_ends
+  where batch_id = asked;
+  batch.succeeded := batch.cancelled + batch.dead = 0;
+  update dibs.batches
+  set finished_at = coalesce(finished_at, now()), succeeded = batch.succeeded
+  where id = asked and (finished_at is null or succeeded <> batch.succeeded);
+
+  for follower in
+    select * from dibs.batch_followers where batch_id = asked order by on_success
+  loop
+    if not follower.on_success or batch.succeeded then
+      perform dibs.enqueue_follower(follower);
+    elsif batch.cancelled > 0 then
+      delete from dibs.batch_followers where batch_id = asked and on_success;
+    end if;
+  end loop;
+  perform pg_notify('dibs', 'done sql ' || asked);
 end;
 $function$;
 
@@ -378,7 +477,74 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, asked dibs.new_job[], replacing text[] DEFAULT '{}'::text[])
+CREATE OR REPLACE FUNCTION dibs.enqueue_follower(follower dibs.batch_followers)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  waits constant text := current_setting('lock_timeout');
+  found_queue dibs.queues;
+  job dibs.jobs;
+begin
+  perform set_config('lock_timeout', '50ms', true);
+  loop
+    select * into found_queue from dibs.queues q where q.name = follower.queue;
+    if found then
+      job := dibs.put_in(
+        found_queue,
+        row(
+          dibs.new_id(found_queue.id), follower.delay_seconds, follower.run_at, follower.priority,
+          coalesce(follower.max_attempts, found_queue.max_attempts),
+          follower.backoff, follower.headers, follower.payload,
+          follower.unique_key, follower.unique_for_seconds, follower.group_key, follower.fairness_key,
+          follower.expires_in_seconds, null
+        )::dibs.new_job,
+        follower.on_duplicate is not distinct from 'replace',
+        follower.joins
+      );
+      exit when job.id is not null;
+    end if;
+    insert into dibs.queues (name) values (follower.queue) on conflict (name) do nothing;
+  end loop;
+  -- A duplicate joins no batch.
+  if job.batch_id is not distinct from follower.joins then
+    perform set_config('dibs.follows', 'on', true);
+  end if;
+  delete from dibs.batch_followers where batch_id = follower.batch_id and on_success = follower.on_success;
+  perform set_config('dibs.follows', '', true);
+  perform set_config('lock_timeout', waits, true);
+exception
+  when others then
+    update dibs.batch_followers
+    set due_at = now() + interval '1 second'
+    where batch_id = follower.batch_id and on_success = follower.on_success;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.hold_batches(asked uuid[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  batch uuid;
+  closed timestamptz;
+begin
+  for batch in
+    select distinct id from unnest(asked) as id where id is not null order by id
+  loop
+    select closed_at into closed from dibs.batches where id = batch for key share;
+    if not found then
+      raise exception using errcode = 'DB004', message = batch;
+    elsif closed is not null then
+      raise exception using errcode = 'DB005', message = batch;
+    end if;
+  end loop;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, asked dibs.new_job[], replacing text[] DEFAULT '{}'::text[], batches jsonb DEFAULT NULL::jsonb)
  RETURNS SETOF dibs.jobs
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -497,13 +663,15 @@ begin
         select $1 as id
       ),
       new as (
-        select new.*, places[rank() over (order by new.id)] as position, false as is_head
+        select
+          new.*, places[rank() over (order by new.id)] as position,
+          (batches ->> new.id::text)::uuid as batch_id, false as is_head
         from unnest(asked) as new
       )
       insert into dibs.jobs
         (queue_id, id, state, run_at, payload_bytes,
           priority, max_attempts, backoff, headers, payload, unique_key, group_key, fairness_key
-          , expires_at, awaited_until, is_head, position)
+          , expires_at, awaited_until, batch_id, is_head, position)
       select
         queue.id,
         new.id,
@@ -523,6 +691,7 @@ begin
         ,
         now() + new.expires_in_seconds * interval '1 second',
         now() + new.awaited_seconds * interval '1 second',
+        new.batch_id,
         new.is_head,
         coalesce(new.position, nextval('dibs.positions'))
       from queue
@@ -543,8 +712,10 @@ begin
           and until > clock_timestamp()
       );
       if held <> '{}' then
+        perform set_config('dibs.no_ack', 'undone', true);
         delete from dibs.jobs
         where queue_id = $1 and id = any (array(select id from unnest(asked))) and unique_key = any (held);
+        perform set_config('dibs.no_ack', '', true);
       end if;
 
       opening := '{}';
@@ -643,6 +814,29 @@ select
   or exists (select from dibs.scan_floors where queue_id = number);
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.look_at_batches()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  noted constant text := coalesce(current_setting('dibs.batches', true), '');
+  batch uuid;
+begin
+  -- What the ends of these batches end is noted anew, and looked at after this.
+  perform set_config('dibs.batches', '', true);
+  for batch in
+    select distinct substr(noted, i, 36)::uuid as id
+    from generate_series(1, length(noted), 36) as i
+    order by id
+  loop
+    perform dibs.end_batch(batch);
+  end loop;
+  return null;
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.new_id(queue integer)
  RETURNS uuid
  LANGUAGE sql
@@ -692,6 +886,45 @@ exception when sequence_generator_limit_exceeded then
     end if;
   end loop;
   raise exception using errcode = 'DB002', message = 'there can be no more queues: all numbers are in use';
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.note_batch_end()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  no_ack constant text := coalesce(current_setting('dibs.no_ack', true), '');
+  became dibs.job_state;
+begin
+  if tg_op = 'UPDATE' then
+    if new.moved_to is not null then
+      delete from dibs.batch_followers where batch_id = new.batch_id and on_success;
+      return null;
+    end if;
+    became := new.state;
+  elsif no_ack = 'undone' then
+    -- The transaction that has inserted it takes it back.
+    return null;
+  elsif old.lease_token is not null and no_ack = '' then
+    became := 'completed';
+  elsif old.state = 'dead' then
+    delete from dibs.batch_followers where batch_id = old.batch_id and on_success;
+    return null;
+  else
+    became := 'cancelled';
+  end if;
+
+  if became = old.state then
+    return null;
+  end if;
+  if old.state in ('completed', 'cancelled', 'dead') then
+    perform dibs.count_batch_end(old.batch_id, old.state, -1);
+  end if;
+  if became in ('completed', 'cancelled', 'dead') then
+    perform dibs.count_batch_end(old.batch_id, became, 1);
+  end if;
+  return null;
 end;
 $function$;
 
@@ -746,6 +979,18 @@ begin
     delete from dibs.history
     where job_id = new.id
       and id <= (select id from dibs.history where job_id = new.id order by id desc offset 51 limit 1);
+  end if;
+  return null;
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.note_lost_follower()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if coalesce(current_setting('dibs.follows', true), '') = '' then
+    perform dibs.count_batch_end(old.joins, 'cancelled', 1);
   end if;
   return null;
 end;
@@ -838,7 +1083,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.put_in(queue dibs.queues, new dibs.new_job, replaces boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION dibs.put_in(queue dibs.queues, new dibs.new_job, replaces boolean DEFAULT false, batch uuid DEFAULT NULL::uuid)
  RETURNS dibs.jobs
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -857,7 +1102,11 @@ begin
     insert into dibs.fair_marks (queue_id) values (queue.id);
   end if;
   select * into job
-  from dibs.insert_unique(queue.id, array[new], case when replaces then array[new.unique_key] else '{}' end);
+  from dibs.insert_unique(
+    queue.id, array[new],
+    case when replaces then array[new.unique_key] else '{}' end,
+    case when batch is not null then jsonb_build_object(new.id, batch) end
+  );
   if job.id is distinct from new.id
     and (not replaces or job.state not in ('scheduled', 'ready', 'blocked'))
   then
@@ -902,6 +1151,31 @@ AS $function$
 begin
   raise exception using
     errcode = 'unique_violation', constraint = 'jobs_unique', message = 'an open window holds a unique key';
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.unfinished_in_batch(batch uuid, most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  found integer := 0;
+  one dibs.job_state;
+begin
+  foreach one in array '{ready, leased, scheduled, blocked}'::dibs.job_state[] loop
+    found := found + (
+      select count(*)
+      from (
+        select
+        from dibs.jobs j
+        where j.batch_id = batch and j.state = one
+        order by j.batch_id desc, j.state desc, j.id desc
+        limit most - found
+      ) as counted
+    );
+    exit when found >= most;
+  end loop;
+  return found;
 end;
 $function$;
 
@@ -973,6 +1247,55 @@ create table dibs.audit (
   request_id text,
   database text,
   constraint audit_pkey PRIMARY KEY (id)
+);
+
+create table dibs.batch_ends (
+  batch_id uuid not null,
+  state dibs.job_state not null,
+  change smallint not null,
+  looks boolean not null,
+  constraint batch_ends_look TRIGGER DEFERRABLE INITIALLY DEFERRED
+);
+
+create table dibs.batch_followers (
+  batch_id uuid not null,
+  on_success boolean not null,
+  queue text not null,
+  delay_seconds double precision not null,
+  run_at timestamp with time zone,
+  priority smallint not null,
+  max_attempts integer,
+  backoff json,
+  headers json not null,
+  payload json not null,
+  unique_key text,
+  unique_for_seconds double precision,
+  group_key text,
+  fairness_key text,
+  expires_in_seconds double precision,
+  on_duplicate text,
+  joins uuid,
+  due_at timestamp with time zone,
+  constraint batch_followers_batch FOREIGN KEY (batch_id) REFERENCES dibs.batches(id) ON DELETE CASCADE,
+  constraint batch_followers_pkey PRIMARY KEY (batch_id, on_success)
+);
+
+create table dibs.batches (
+  id uuid not null,
+  queue_id integer not null,
+  name text,
+  created_at timestamp with time zone not null default now(),
+  closed_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  succeeded boolean not null default false,
+  completed bigint not null default 0,
+  cancelled bigint not null default 0,
+  dead bigint not null default 0,
+  constraint batch_finished CHECK (((closed_at IS NOT NULL) OR (finished_at IS NULL))),
+  constraint batch_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 256))),
+  constraint batch_succeeded CHECK (((finished_at IS NOT NULL) OR (NOT succeeded))),
+  constraint batches_pkey PRIMARY KEY (id),
+  constraint batches_queue FOREIGN KEY (queue_id) REFERENCES dibs.queues(id) ON DELETE CASCADE
 );
 
 create table dibs.claim_limits (
@@ -1049,6 +1372,7 @@ create table dibs.idempotency_keys (
   open_until timestamp with time zone,
   jobs dibs.kept_job[],
   replaced boolean[],
+  batches uuid[],
   constraint idempotency_fingerprint CHECK ((octet_length(fingerprint) = 32)),
   constraint idempotency_key CHECK (((char_length(key) >= 1) AND (char_length(key) <= 256))),
   constraint idempotency_keys_pkey PRIMARY KEY (route, key)
@@ -1091,6 +1415,7 @@ create table dibs.jobs (
   lease_seconds double precision,
   moved_to uuid,
   is_paused boolean,
+  batch_id uuid,
   constraint job_state CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state >= 'completed'::dibs.job_state) = (finished_at IS NOT NULL)))) NOT VALID,
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
 )
@@ -1266,6 +1591,7 @@ create table dibs.relocating_jobs (
   lease_seconds double precision,
   moved_to uuid,
   is_paused boolean,
+  batch_id uuid,
   constraint relocating_jobs_pkey PRIMARY KEY (queue_id, id)
 )
 with (vacuum_truncate=false);
@@ -1414,6 +1740,16 @@ CREATE INDEX audit_queue ON dibs.audit USING btree (queue, id) WHERE (queue IS N
 
 CREATE INDEX audit_verb ON dibs.audit USING btree (verb, id);
 
+CREATE INDEX batch_ends_batch ON dibs.batch_ends USING btree (batch_id);
+
+CREATE INDEX batch_followers_due ON dibs.batch_followers USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX batch_followers_joins ON dibs.batch_followers USING btree (joins) WHERE (joins IS NOT NULL);
+
+CREATE INDEX batches_finished ON dibs.batches USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+
+CREATE INDEX batches_queue ON dibs.batches USING btree (queue_id, id);
+
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 
 CREATE INDEX free_queue_ids_since ON dibs.free_queue_ids USING btree (since);
@@ -1423,6 +1759,8 @@ CREATE INDEX history_expiry ON dibs.history USING btree (expires_at);
 CREATE INDEX history_job ON dibs.history USING btree (job_id, id);
 
 CREATE INDEX idempotency_keys_expiry ON dibs.idempotency_keys USING btree (expires_at);
+
+CREATE INDEX jobs_batch ON dibs.jobs USING btree (batch_id, state, id) WHERE (batch_id IS NOT NULL);
 
 CREATE INDEX jobs_blocked ON dibs.jobs USING btree (queue_id, group_key, "position") WHERE ((group_key IS NOT NULL) AND dibs.by_index((state = 'blocked'::dibs.job_state)));
 
@@ -1473,6 +1811,14 @@ CREATE INDEX schedules_retry ON dibs.schedules USING btree (GREATEST(next_run_at
 CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);
 
 -- views and triggers
+
+CREATE CONSTRAINT TRIGGER batch_ends_look AFTER INSERT ON dibs.batch_ends DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.looks) EXECUTE FUNCTION dibs.look_at_batches();
+
+CREATE TRIGGER batch_followers_lost AFTER DELETE ON dibs.batch_followers FOR EACH ROW WHEN ((old.joins IS NOT NULL)) EXECUTE FUNCTION dibs.note_lost_follower();
+
+CREATE TRIGGER jobs_batch_delete AFTER DELETE ON dibs.jobs FOR EACH ROW WHEN (((old.batch_id IS NOT NULL) AND (old.state <> 'completed'::dibs.job_state))) EXECUTE FUNCTION dibs.note_batch_end();
+
+CREATE TRIGGER jobs_batch_end AFTER UPDATE OF state ON dibs.jobs FOR EACH ROW WHEN (((new.batch_id IS NOT NULL) AND (old.state <> new.state) AND ((new.state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) OR (old.state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]))))) EXECUTE FUNCTION dibs.note_batch_end();
 
 CREATE TRIGGER jobs_dead_letter AFTER UPDATE OF finished_at ON dibs.jobs FOR EACH ROW WHEN (((new.state = 'dead'::dibs.job_state) AND (old.state <> 'dead'::dibs.job_state))) EXECUTE FUNCTION dibs.dead_letter();
 

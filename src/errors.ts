@@ -9,6 +9,7 @@ export type RefusalCode =
   | 'key_not_found'
   | 'operation_not_found'
   | 'database_not_found'
+  | 'batch_not_found'
   | 'lease_lost'
   | 'job_leased'
   | 'job_finished'
@@ -16,6 +17,7 @@ export type RefusalCode =
   | 'queue_elsewhere'
   | 'queue_busy'
   | 'database_closed'
+  | 'batch_closed'
   | 'unique_key_taken'
   | 'key_name_taken'
   | 'too_many_keys'
@@ -117,6 +119,18 @@ export const operationNotFound = (id: string) =>
 
 export const databaseNotFound = (name: string) =>
   new Refusal('database_not_found', `There is no database ${JSON.stringify(name)}.`);
+
+export const batchNotFound = (id: string) =>
+  new Refusal(
+    'batch_not_found',
+    `There is no batch ${JSON.stringify(id)} here. It never existed, it ended and is no longer kept, or it is in another database than the queue of the job.`,
+  );
+
+export const batchClosed = (id: string) =>
+  new Refusal(
+    'batch_closed',
+    `Batch ${id} is closed. Only its own jobs can add jobs, with "enqueue" in their ack or nack.`,
+  );
 
 /** `isOwn`: one caller may have no more. */
 export const tooManyOperations = (most: number, isOwn: boolean) =>

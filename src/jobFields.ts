@@ -46,6 +46,13 @@ export const COLUMNS = {
   group_key: { type: 'text', isOptional: true, as: 'group', isAlwaysRead: true },
   fairness_key: { type: 'text', isOptional: true, isAlwaysRead: true },
   unique_key: { type: 'text', isOptional: true, isAlwaysRead: true },
+  batch_id: {
+    type: 'uuid',
+    isOptional: true,
+    as: 'batch',
+    isAlwaysRead: true,
+    stays: 'An export has no batches.',
+  },
   lease_expires_at: { type: 'timestamptz', isOptional: true, isAlwaysRead: true },
   worker: { type: 'text', isOptional: true, isAlwaysRead: true },
   last_error: { type: 'text', isOptional: true, isAlwaysRead: true },

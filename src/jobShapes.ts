@@ -12,6 +12,7 @@ export interface AlwaysRead {
   group: string | null;
   fairness_key: string | null;
   unique_key: string | null;
+  batch: string | null;
   lease_expires_at: string | null;
   worker: string | null;
   last_error: string | null;

@@ -20,6 +20,8 @@ const SHARES = {
   'full scans': 1 / 200,
   /** Looks of the pruning of jobs at all finished jobs. */
   'whole prunes': 1 / 200,
+  /** Adding up which jobs of batches have ended. */
+  batches: 1 / 10,
   /** Adding to the totals, and reading them. While an old transaction keeps the dead versions of rows, each change takes longer. */
   totals: 1 / 20,
   /** Counts of jobs for the metrics, the overview and the samples. */

@@ -2,6 +2,7 @@ import type { Caller } from './caller.ts';
 import type { Ledger } from './ledger.ts';
 import type { Look } from './looks.ts';
 import type { Memory } from './memory.ts';
+import type { BatchVerbs } from './verbs/batches.ts';
 import type { ClaimVerbs } from './verbs/claims.ts';
 import type { CountingVerbs } from './verbs/counting.ts';
 import type { DatabaseVerbs } from './verbs/databases.ts';
@@ -19,7 +20,7 @@ import type { SettleVerbs } from './verbs/settle.ts';
  *
  * Each verb stands on the page of its group with its request, its answer, its refusals (errors.ts) and what it
  * guarantees: src/verbs/enqueue.ts, claims.ts, settle.ts, jobs.ts, queues.ts, counting.ts, operations.ts, schedules.ts,
- * databases.ts, keys.ts.
+ * batches.ts, databases.ts, keys.ts.
  *
  * Units stand in names (`wait_seconds`). Times are RFC 3339, in UTC. Names are those of the API. A verb that has
  * answered has committed.
@@ -33,6 +34,7 @@ export interface Verbs
     CountingVerbs,
     OperationVerbs,
     ScheduleVerbs,
+    BatchVerbs,
     DatabaseVerbs,
     KeyVerbs {}
 

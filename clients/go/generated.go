@@ -115,6 +115,85 @@ type Backoff struct {
 // BackoffKind: How the delay after the n-th failed attempt grows: base × 2^(n-1), base × n, or always base.
 type BackoffKind = string
 
+// Batch: A batch of jobs, with its progress.
+type Batch struct {
+	// Opaque. Ids of later batches of a queue sort higher.
+	ID string `json:"id"`
+	// For people.
+	Name *string `json:"name"`
+	Queue QueueName `json:"queue"`
+	State BatchState `json:"state"`
+	Counts BatchCounts `json:"counts"`
+	// Which of its followers may still be enqueued. `on_success` stays while jobs are dead, because they can be retried.
+	Followers []BatchFollower `json:"followers"`
+	// When it was created.
+	CreatedAt string `json:"created_at"`
+	// When it was closed.
+	ClosedAt *string `json:"closed_at"`
+	// When it was closed and all of its jobs were finished, for the first time.
+	FinishedAt *string `json:"finished_at"`
+}
+
+// BatchCounts: How many of its jobs are in each state. Those that have ended count for as long as the batch is kept, also when they are gone. One that was purged, deleted or moved to another database counts as cancelled. One in a dead letter queue counts as dead.
+type BatchCounts struct {
+	// Jobs that are `scheduled`.
+	Scheduled int64 `json:"scheduled"`
+	// Jobs that are `ready`.
+	Ready int64 `json:"ready"`
+	// Jobs that are `blocked`.
+	Blocked int64 `json:"blocked"`
+	// Jobs that are `leased`.
+	Leased int64 `json:"leased"`
+	// Jobs that are `completed`.
+	Completed int64 `json:"completed"`
+	// Jobs that are `cancelled`.
+	Cancelled int64 `json:"cancelled"`
+	// Jobs that are `dead`.
+	Dead int64 `json:"dead"`
+}
+
+// BatchExplanation: What a batch waits for.
+type BatchExplanation struct {
+	// The id of the batch.
+	ID string `json:"id"`
+	State BatchState `json:"state"`
+	// What the batch waits for. `jobs_unfinished`: the end of its jobs. `follower_awaited`: a job that follows another batch. `open`: to be closed. `jobs_dead`: it has ended, and its `on_success` waits for a retry of dead jobs. `finished`: nothing.
+	Code string `json:"code"`
+	// The same in words.
+	Detail string `json:"detail"`
+	// One of the jobs that it waits for.
+	JobID *string `json:"job_id,omitempty"`
+}
+
+// BatchFollower: What follows a batch.
+type BatchFollower = string
+
+// BatchPage: A page of batches.
+type BatchPage struct {
+	// The batches, newest first.
+	Batches []Batch `json:"batches"`
+	// For the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+	// The databases that do not answer: this is without what they have. Left out while all answer.
+	Away []DatabaseName `json:"away,omitempty"`
+}
+
+// BatchSpec: A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. A follower may belong to another batch: it counts there as unfinished until it is enqueued.
+type BatchSpec struct {
+	Queue QueueName `json:"queue"`
+	// For people. Default: none.
+	Name *string `json:"name,omitempty"`
+	// Its first jobs, of any queues in the database of `queue`. Each is enqueued as by `POST /jobs`, without a `batch`. Default: none.
+	Jobs []JobSpec `json:"jobs,omitempty"`
+	OnSuccess *JobSpec `json:"on_success,omitempty"`
+	OnEnd *JobSpec `json:"on_end,omitempty"`
+	// No more jobs come in, but those that its own jobs add. Default: false.
+	Closed *bool `json:"closed,omitempty"`
+}
+
+// BatchState: `open`: more jobs may come. `running`: it is closed, and some of its jobs are unfinished. `succeeded`: all of them are completed. `ended`: all of them are finished, and some are dead or cancelled.
+type BatchState = string
+
 // ClaimRequest: Which jobs to lease, how many, and for how long.
 type ClaimRequest struct {
 	// Where to look; earlier names first. Default: `["default"]`.
@@ -287,6 +366,8 @@ type Job struct {
 	FairnessKey *string `json:"fairness_key"`
 	// No other unfinished job in the queue has it.
 	UniqueKey *string `json:"unique_key"`
+	// The id of the batch that it belongs to.
+	Batch *string `json:"batch"`
 	// When the job becomes ready, or became so last.
 	RunAt string `json:"run_at"`
 	// When it was enqueued.
@@ -432,6 +513,8 @@ type JobSpec struct {
 	OnDuplicate *OnDuplicate `json:"on_duplicate,omitempty"`
 	// Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none.
 	Group *string `json:"group,omitempty"`
+	// The id of the batch that it belongs to. The batch is open, or the job is added by the ack or nack of one of its jobs. A job that is `deduplicated` joins no batch. Not in schedules.
+	Batch *string `json:"batch,omitempty"`
 	// How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever.
 	ExpiresInSeconds *float64 `json:"expires_in_seconds,omitempty"`
 }
@@ -480,6 +563,8 @@ type LeasedJob struct {
 	FairnessKey *string `json:"fairness_key"`
 	// No other unfinished job in the queue has it.
 	UniqueKey *string `json:"unique_key"`
+	// The id of the batch that it belongs to.
+	Batch *string `json:"batch"`
 	// When the job becomes ready, or became so last.
 	RunAt string `json:"run_at"`
 	// When it was enqueued.
@@ -1147,6 +1232,8 @@ type ListJobsOptions struct {
 	CreatedBefore *string
 	// Only those with this `unique_key`.
 	UniqueKey *string
+	// Only those of this batch, by its id. Beside it, only `queue` and `state` may filter.
+	Batch *string
 	// Only those whose payload, as it was sent, contains this, letter by letter. It needs a `queue`.
 	PayloadContains *string
 	// What else to show. `payload_preview`: the first 200 characters of each payload.
@@ -1173,6 +1260,7 @@ func (c *Client) ListJobs(ctx context.Context, options *ListJobsOptions) (*JobPa
 		put(call.query, "created_after", options.CreatedAfter)
 		put(call.query, "created_before", options.CreatedBefore)
 		put(call.query, "unique_key", options.UniqueKey)
+		put(call.query, "batch", options.Batch)
 		put(call.query, "payload_contains", options.PayloadContains)
 		put(call.query, "include", options.Include)
 		put(call.query, "order", options.Order)
@@ -1509,6 +1597,91 @@ func (c *Client) ListDatabases(ctx context.Context) (*Databases, error) {
 func (c *Client) ConfigureDatabase(ctx context.Context, name string, body DatabaseConfig) (*Database, error) {
 	call := newCall("PUT", "/databases/" + url.PathEscape(name), body)
 	var answer Database
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// CreateBatch: Create a batch: jobs that belong together, and what follows their end.
+func (c *Client) CreateBatch(ctx context.Context, body BatchSpec) (*Batch, error) {
+	call := newCall("POST", "/batches", body)
+	var answer Batch
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ListBatchesOptions: what ListBatches may be told.
+type ListBatchesOptions struct {
+	Queue *QueueName
+	State *BatchState
+	// The page size. A page may be shorter.
+	Limit *int64
+	// The `next_cursor` of the page before.
+	Cursor *string
+}
+
+// ListBatches: List batches, newest first.
+func (c *Client) ListBatches(ctx context.Context, options *ListBatchesOptions) (*BatchPage, error) {
+	call := newCall("GET", "/batches", nil)
+	if options != nil {
+		put(call.query, "queue", options.Queue)
+		put(call.query, "state", options.State)
+		put(call.query, "limit", options.Limit)
+		put(call.query, "cursor", options.Cursor)
+	}
+	var answer BatchPage
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// GetBatchOptions: what GetBatch may be told.
+type GetBatchOptions struct {
+	// How long to wait for the end of the batch; the timeout of the client must be longer.
+	WaitSeconds *float64
+}
+
+// GetBatch: Get a batch, or wait until it has ended.
+func (c *Client) GetBatch(ctx context.Context, id string, options *GetBatchOptions) (*Batch, error) {
+	call := newCall("GET", "/batches/" + url.PathEscape(id), nil)
+	if options != nil {
+		put(call.query, "wait_seconds", options.WaitSeconds)
+	}
+	var answer Batch
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// CancelBatch: Cancel a batch.
+func (c *Client) CancelBatch(ctx context.Context, id string) (*Batch, error) {
+	call := newCall("DELETE", "/batches/" + url.PathEscape(id), nil)
+	var answer Batch
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ExplainBatch: What does my batch wait for?.
+func (c *Client) ExplainBatch(ctx context.Context, id string) (*BatchExplanation, error) {
+	call := newCall("GET", "/batches/" + url.PathEscape(id) + "/explain", nil)
+	var answer BatchExplanation
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// CloseBatch: Close a batch.
+func (c *Client) CloseBatch(ctx context.Context, id string) (*Batch, error) {
+	call := newCall("POST", "/batches/" + url.PathEscape(id) + "/close", nil)
+	var answer Batch
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

@@ -126,6 +126,12 @@ export const JobSpec = Type.Object(
         examples: ['customer-42'],
       }),
     ),
+    batch: Type.Optional(
+      text(36, {
+        description:
+          'The id of the batch that it belongs to. The batch is open, or the job is added by the ack or nack of one of its jobs. A job that is `deduplicated` joins no batch. Not in schedules.',
+      }),
+    ),
     expires_in_seconds: Type.Optional(
       decimal({
         exclusiveMinimum: 0,
@@ -235,6 +241,7 @@ export const jobProperties = {
   unique_key: nullable<string>('string', {
     description: 'No other unfinished job in the queue has it.',
   }),
+  batch: nullable<string>('string', { description: 'The id of the batch that it belongs to.' }),
   run_at: time('When the job becomes ready, or became so last.'),
   created_at: time('When it was enqueued.'),
   lease_expires_at: nullableTime('When the lease runs out, unless it is settled or extended before.'),
@@ -259,6 +266,7 @@ const JOB_EXAMPLE = {
   group: null,
   fairness_key: null,
   unique_key: null,
+  batch: null,
   run_at: TIME_EXAMPLE,
   created_at: TIME_EXAMPLE,
   lease_expires_at: null,

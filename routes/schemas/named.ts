@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import * as audit from './audit.ts';
+import * as batch from './batch.ts';
 import * as common from './common.ts';
 import * as database from './database.ts';
 import * as explain from './explain.ts';
@@ -18,6 +19,7 @@ type Named = TSchema & { $id: string };
 /** Every schema with a name, sorted by it: the components of the OpenAPI document. */
 export const namedSchemas = Object.values<unknown>({
   ...audit,
+  ...batch,
   ...common,
   ...database,
   ...explain,

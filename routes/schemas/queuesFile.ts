@@ -8,7 +8,7 @@ import { ScheduleSpec } from './schedule.ts';
 /** Of queues, of schedules and of keys. */
 export const MOST_ENTRIES = 10_000;
 
-const { run_at: _, ...jobFields } = JobSpec.properties;
+const { run_at: _, batch: __, ...jobFields } = JobSpec.properties;
 const { cron, timezone } = ScheduleSpec.properties;
 const { scopes, queues } = NewKey.properties;
 

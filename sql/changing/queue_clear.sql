@@ -4,7 +4,10 @@ with batch as materialized (
 ),
 deleted as (
   delete from dibs.jobs j
-  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
+  where j.queue_id = :queue_id
+    and j.id = any (array(select id from batch))
+    and
+    -- include shared/no_ack.sql
 )
 select
   (select count(*)::integer from batch) as count,

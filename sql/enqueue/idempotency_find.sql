@@ -8,7 +8,8 @@ select
     json_build_object('status', k.status, 'location', k.location, 'body', k.body)::text
   end as older,
   job.*,
-  k.replaced[job.ordinality] as replaced
+  k.replaced[job.ordinality] as replaced,
+  k.batches[job.ordinality] as batch
 from dibs.idempotency_keys k
 left join lateral unnest(case when k.status = 503 then k.jobs end) with ordinality as job on true
 where k.route = :route and k.key = :key and k.expires_at > now()

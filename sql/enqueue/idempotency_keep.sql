@@ -4,6 +4,7 @@ update dibs.idempotency_keys
 set
   jobs = array(select job from json_populate_recordset(null::dibs.kept_job, :jobs::json) as job),
   replaced = :replaced::boolean[],
+  batches = :batches::uuid[],
   open_until = now() + :open_seconds::double precision * interval '1 second',
   status = default,
   location = default,

@@ -18,6 +18,7 @@ new as (
   select
     new.*,
     null::bigint as position,
+    (:batches::uuid[])[width_bucket(new.id, :ids::uuid[])] as batch_id,
     :leads::boolean[] is not null
       and (:leads::boolean[])[width_bucket(new.id, :ids::uuid[])]
       and new.group_key <> all ((select paused_groups from queue)::text[])

@@ -9,5 +9,6 @@ from dibs.insert_unique(
     from
     -- include shared/new_jobs.sql
   ),
-  :replacing::text[]
+  :replacing::text[],
+  :batches::jsonb
 ) as j;

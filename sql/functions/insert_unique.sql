@@ -10,8 +10,12 @@
 -- unfinished, the insert leaves our job out, and the next look finds the holder. If it has finished, only the window that
 -- it opened can still hold the key: the function looks for that window after the insert, and takes our job back.
 --
+-- `batches` has the batch of each job that is in one, by the id of the job.
+--
 -- It runs without sequential scans: a plan that was made while the table of windows was empty would be kept.
-create or replace function dibs.insert_unique(queue integer, asked dibs.new_job[], replacing text[] default '{}')
+create or replace function dibs.insert_unique(
+  queue integer, asked dibs.new_job[], replacing text[] default '{}', batches jsonb default null
+)
 returns setof dibs.jobs
 language plpgsql
 set enable_seqscan = off
@@ -130,7 +134,9 @@ begin
         select $1 as id
       ),
       new as (
-        select new.*, places[rank() over (order by new.id)] as position, false as is_head
+        select
+          new.*, places[rank() over (order by new.id)] as position,
+          (batches ->> new.id::text)::uuid as batch_id, false as is_head
         from unnest(asked) as new
       )
       -- include shared/insert_jobs.sql
@@ -146,8 +152,10 @@ begin
           and until > clock_timestamp()
       );
       if held <> '{}' then
+        perform set_config('dibs.no_ack', 'undone', true);
         delete from dibs.jobs
         where queue_id = $1 and id = any (array(select id from unnest(asked))) and unique_key = any (held);
+        perform set_config('dibs.no_ack', '', true);
       end if;
 
       opening := '{}';

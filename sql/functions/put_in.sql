@@ -1,6 +1,8 @@
 -- Inserts a job in a transaction that may stay open for long, and tells the replicas at its commit. The job is that of
 -- dibs.insert_unique: all nulls when the queue is gone.
-create or replace function dibs.put_in(queue dibs.queues, new dibs.new_job, replaces boolean default false)
+create or replace function dibs.put_in(
+  queue dibs.queues, new dibs.new_job, replaces boolean default false, batch uuid default null
+)
 returns dibs.jobs
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -19,7 +21,11 @@ begin
     insert into dibs.fair_marks (queue_id) values (queue.id);
   end if;
   select * into job
-  from dibs.insert_unique(queue.id, array[new], case when replaces then array[new.unique_key] else '{}' end);
+  from dibs.insert_unique(
+    queue.id, array[new],
+    case when replaces then array[new.unique_key] else '{}' end,
+    case when batch is not null then jsonb_build_object(new.id, batch) end
+  );
   if job.id is distinct from new.id
     and (not replaces or job.state not in ('scheduled', 'ready', 'blocked'))
   then

@@ -57,6 +57,8 @@ deleted as (
   delete from dibs.jobs j
   where
     -- include shared/batch_by_id.sql
+    and
+    -- include shared/no_ack.sql
 )
 insert into dibs.relay (id, queue_id, queue, moved, bytes)
 select

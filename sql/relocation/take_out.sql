@@ -17,7 +17,10 @@ batch as materialized (
 ),
 taken as (
   delete from dibs.jobs j
-  where j.queue_id = :queue_id and j.id = any (array(select id from batch))
+  where j.queue_id = :queue_id
+    and j.id = any (array(select id from batch))
+    and
+    -- include shared/no_ack.sql
   returning j.*
 ),
 kept as (

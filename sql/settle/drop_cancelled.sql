@@ -11,4 +11,8 @@ with batch as materialized (
 ),
 -- include shared/note_ends.sql
 delete from dibs.jobs j
-where j.queue_id = :queue_id and j.id = any (array(select id from batch));
+where j.queue_id = :queue_id
+  and j.id = any (array(select id from batch))
+  and
+  -- include shared/no_ack.sql
+;

@@ -1,5 +1,5 @@
 import type { Caller } from '../caller.ts';
-import { jobNotFound } from '../errors.ts';
+import { batchNotFound, jobNotFound, Refusal } from '../errors.ts';
 import type { VerbName, Verbs } from '../verbs.ts';
 import { check, mayAll } from './checks.ts';
 import { type Need, needOf } from './needs.ts';
@@ -33,6 +33,24 @@ export function createAllowed(verbs: Verbs, queues: QueuesOfJobs, limitNewQueues
 
   async function orNotFound(mayUse: boolean | Promise<boolean>, id: string): Promise<void> {
     if (!(await mayUse)) throw jobNotFound(id);
+  }
+
+  /** The verb for a request that puts jobs into batches. One of a queue of others is refused as if it were not there. */
+  function withBatches(caller: Caller, { batches }: Need, run: Run): Run {
+    if (!batches) return run;
+    return (request) => {
+      const ids = [...batches(request)];
+      if (ids.length === 0) return run(request);
+      const may = ids.map(async (id) => {
+        try {
+          if (await mayUseJob(caller, id)) return;
+        } catch (error) {
+          if (!(error instanceof Refusal && error.code === 'job_not_found')) throw error;
+        }
+        throw batchNotFound(id);
+      });
+      return Promise.all(may).then(() => run(request));
+    };
   }
 
   /** The verb for the jobs of a caller that may use some of the queues. The request names no others. */
@@ -77,7 +95,7 @@ export function createAllowed(verbs: Verbs, queues: QueuesOfJobs, limitNewQueues
     const need = needOf(name);
     const run = limited(caller, need, inName(caller, name, need));
     if (mayAll(caller, need)) return run;
-    const narrowed: Verb = caller.everywhere ? run : narrow(caller, need, run);
+    const narrowed: Verb = caller.everywhere ? run : narrow(caller, need, withBatches(caller, need, run));
     // No async function: the time that one takes is felt, and most callers are known to be right at once.
     return (request) => {
       try {

@@ -1,4 +1,5 @@
 import type { Scope } from '../caller.ts';
+import type { NewBatch } from '../verbs/batches.ts';
 import type { SettleRequest } from '../verbs/settle.ts';
 import type { AnswerTo, RequestOf, VerbName } from '../verbs.ts';
 
@@ -31,6 +32,8 @@ export interface Need<R = any, A = any> {
   followUps?(request: R): Iterable<string>;
   /** The request is about the job `id`. */
   job?: true;
+  /** The batches into which it puts jobs. The caller must be allowed to use their queues. */
+  batches?(request: R): Iterable<string>;
   /** The request has lists of items, each about the job `id`. Each is answered by itself. */
   items?: true;
   /**
@@ -58,6 +61,7 @@ export interface Need<R = any, A = any> {
 
 interface Job {
   queue?: string;
+  batch?: string | undefined;
 }
 interface Claim {
   queues?: string[];
@@ -73,6 +77,16 @@ const NONE: readonly string[] = [];
 const followUpsOf = ({ enqueue }: { enqueue?: Job[] | undefined }) => enqueue?.map(queueOf) ?? NONE;
 const named = ({ queue }: Named) => [queue];
 const enqueued = ({ jobs }: { jobs: Job[] }) => jobs.map(queueOf);
+
+/** The jobs that a new batch names: its own, and its followers. */
+const jobsOfBatch = ({ jobs, on_success, on_end }: NewBatch): Job[] =>
+  [...jobs, on_success, on_end].filter((job) => job !== undefined);
+const inNewBatch = (request: NewBatch) => [request.queue, ...jobsOfBatch(request).map(queueOf)];
+
+const batchesOf = (jobs: Job[] | undefined): string[] =>
+  jobs?.flatMap(({ batch }) => (batch === undefined ? [] : [batch])) ?? [];
+const batchesOfJobs = ({ jobs }: { jobs: Job[] }) => batchesOf(jobs);
+const batchesOfFollowUps = ({ enqueue }: { enqueue?: Job[] | undefined }) => batchesOf(enqueue);
 
 const scheduled = ({ spec }: { spec: { job: Job } }) => [queueOf(spec.job)];
 
@@ -90,6 +104,7 @@ const settle = {
   items: true,
   followUps: settled,
   creates: settled,
+  batches: ({ acks = [], nacks = [] }: SettleRequest) => [...acks, ...nacks].flatMap(batchesOfFollowUps),
 } as const;
 const read = { scope: 'read' } as const;
 const look = { ...read, looks: true } as const;
@@ -136,12 +151,19 @@ const adminOfKey = {
 } as const;
 
 export const NEEDS = {
-  enqueue: { scope: 'produce', signed: true, queues: enqueued, creates: enqueued },
+  enqueue: {
+    scope: 'produce',
+    signed: true,
+    queues: enqueued,
+    creates: enqueued,
+    batches: batchesOfJobs,
+  },
   enqueueOnce: {
     scope: 'produce',
     signed: true,
     queues: enqueued,
     creates: enqueued,
+    batches: batchesOfJobs,
     own: (request, caller) => ({
       ...request,
       request: { ...request.request, route: ownName(caller, request.request.route) },
@@ -161,8 +183,20 @@ export const NEEDS = {
     queues: claimed,
     own: ownClaim,
   },
-  ack: { ...consume, signed: true, followUps: followUpsOf, creates: followUpsOf },
-  nack: { ...consume, signed: true, followUps: followUpsOf, creates: followUpsOf },
+  ack: {
+    ...consume,
+    signed: true,
+    followUps: followUpsOf,
+    creates: followUpsOf,
+    batches: batchesOfFollowUps,
+  },
+  nack: {
+    ...consume,
+    signed: true,
+    followUps: followUpsOf,
+    creates: followUpsOf,
+    batches: batchesOfFollowUps,
+  },
   release: { ...consume, signed: true },
   extend: consume,
   settle,
@@ -219,6 +253,25 @@ export const NEEDS = {
       queue: operation?.queue,
       count: operation?.done,
     }),
+  },
+
+  createBatch: {
+    scope: 'produce',
+    signed: true,
+    queues: inNewBatch,
+    creates: inNewBatch,
+    batches: (request) => batchesOf(jobsOfBatch(request)),
+  },
+  getBatch: { ...look, narrowed: true },
+  waitForBatch: { ...read, narrowed: true, waits: true },
+  listBatches: listed,
+  explainBatch: { ...look, narrowed: true },
+  closeBatch: { scope: 'produce', narrowed: true },
+  cancelBatch: {
+    scope: 'admin',
+    signed: true,
+    narrowed: true,
+    about: (_: unknown, batch?: Named): Subject => ({ queue: batch?.queue }),
   },
 
   getSchedule: { ...look, narrowed: true },

@@ -1,15 +1,17 @@
 import { HOME } from '../config/databases.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
-import { Refusal } from '../errors.ts';
+import { Refusal, type RefusalCode } from '../errors.ts';
 import { isElsewhere } from '../postgres/errorClasses.ts';
 import { awayOf, engineAt, type Members } from './members.ts';
 import { Misplaced, type Place, type Placements } from './placements.ts';
+
+const WRONG_PLACES: readonly RefusalCode[] = ['queue_not_found', 'job_not_found', 'batch_not_found'];
 
 /** The answers of an engine that no longer has what it is asked for. */
 const isWrongPlace = (error: unknown): boolean =>
   error instanceof Misplaced ||
   isElsewhere(error) ||
-  (error instanceof Refusal && (error.code === 'queue_not_found' || error.code === 'job_not_found'));
+  (error instanceof Refusal && WRONG_PLACES.includes(error.code));
 
 type Find = () => Place | undefined | Promise<Place | undefined>;
 

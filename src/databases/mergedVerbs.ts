@@ -1,5 +1,6 @@
 import type { Verbs } from '../verbs.ts';
 import type { Part } from './merged.ts';
+import { mergedListBatches } from './mergedBatches.ts';
 import { mergedGetMetrics, mergedGetOverview, mergedGetSamples } from './mergedCounting.ts';
 import { type Accepting, mergedDatabases } from './mergedDatabases.ts';
 import { mergedListJobs } from './mergedJobs.ts';
@@ -10,6 +11,7 @@ type AboutOperations = 'listOperations' | 'getOperation' | 'stopOperation';
 
 type Asked =
   | AboutOperations
+  | 'listBatches'
   | 'listJobs'
   | 'listQueues'
   | 'listWorkers'
@@ -28,6 +30,7 @@ export function mergedVerbs(
   accepting: Accepting,
   relocations: Part<AboutOperations>,
 ): Pick<Verbs, Asked | 'configureDatabase'> {
+  const listBatches = mergedListBatches(parts);
   const listJobs = mergedListJobs(parts);
   const listWorkers = mergedListWorkers(parts);
   const getSamples = mergedGetSamples(parts);
@@ -39,6 +42,10 @@ export function mergedVerbs(
       request.queue === undefined
         ? listJobs(request)
         : toQueue(request.queue, ({ verbs }) => verbs.listJobs(request)),
+    listBatches: (request) =>
+      request.queue === undefined
+        ? listBatches(request)
+        : toQueue(request.queue, ({ verbs }) => verbs.listBatches(request)),
     listWorkers: (request) =>
       request.queue === undefined
         ? listWorkers(request)

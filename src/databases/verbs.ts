@@ -2,6 +2,7 @@ import type { Claims } from '../claim/claims.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import type { Rooms } from '../engine/rooms.ts';
 import { queueNameOf } from '../enqueue/intoQueues.ts';
+import { batchNotFound, Refusal } from '../errors.ts';
 import type { Job } from '../job.ts';
 import { jobOf } from '../schedules/schedules.ts';
 import { createSettleMany } from '../settle/settleMany.ts';
@@ -29,6 +30,9 @@ const OF_QUEUE = ['explainQueue', 'getQueueErrors', 'purgeQueue', 'redriveQueue'
 
 /** Verbs about one job. */
 const OF_JOB = ['ack', 'nack', 'release', 'extend', 'waitForEnqueued'] as const;
+
+/** Verbs about one batch. Its id leads to its queue, as that of a job does. */
+const OF_BATCH = ['getBatch', 'waitForBatch', 'explainBatch', 'closeBatch', 'cancelBatch'] as const;
 
 /** These verbs, each in the engine to which `to` leads. */
 function each<Request, V extends keyof EngineVerbs>(names: readonly V[], to: ToEngine<Request>) {
@@ -78,6 +82,12 @@ export function verbsOfSeveral(context: {
     }),
     ...each<{ queue: string }, (typeof OF_QUEUE)[number]>(OF_QUEUE, ({ queue }, run) => toQueue(queue, run)),
     ...each<{ id: string }, (typeof OF_JOB)[number]>(OF_JOB, ({ id }, run) => toJob(id, run)),
+    ...each<{ id: string }, (typeof OF_BATCH)[number]>(OF_BATCH, ({ id }, run) =>
+      toJob(id, run).catch((error) => {
+        throw error instanceof Refusal && error.code === 'job_not_found' ? batchNotFound(id) : error;
+      }),
+    ),
+    createBatch: (request) => toNew([request.queue], ({ verbs }) => verbs.createBatch(request)),
     ...relayedLooks(way, lead),
     ...relayedChanges(way, lead),
     ...queuesOfSeveral(lead, members, placements),

@@ -32,6 +32,8 @@ const SEVERAL_TRANSACTIONS: readonly VerbName[] = [
   'deleteQueue',
   'purgeQueue',
   'redriveQueue',
+  'createBatch',
+  'cancelBatch',
 ];
 
 /**
@@ -84,6 +86,11 @@ const IN_TIME = {
   getSamples: always,
   getOperation: always,
   listOperations: always,
+  createBatch: always,
+  getBatch: always,
+  listBatches: always,
+  explainBatch: always,
+  closeBatch: always,
   getSchedule: always,
   listSchedules: always,
   listDatabases: always,

@@ -56,7 +56,7 @@ function listen(
   rooms: Rooms,
   placed: (queue?: string) => void = () => undefined,
 ): Promise<void> {
-  const { claims, repair, keys } = rooms;
+  const { claims, repair, keys, batchWaits } = rooms;
   return notifier.start({
     here: claims.wake,
     coming: claims.expect,
@@ -64,7 +64,10 @@ function listen(
     unnoticed: claims.lookAt,
     blocked: repair.blocked,
     replaced: claims.replaced,
-    finished: waiters.wake,
+    finished(ids) {
+      waiters.wake(ids);
+      batchWaits.ended(ids);
+    },
     placed,
     anywhere() {
       placed();
@@ -130,6 +133,7 @@ export function openDatabaseEngine(name: string, options: OpenOptions): Database
     stopWaiting() {
       rooms.claims.close();
       rooms.waits.close();
+      rooms.batchWaits.close();
     },
 
     stop: () => close(base, rooms, duties),

@@ -1,6 +1,11 @@
 import { createAudit } from '../access/audit.ts';
 import { keyAdmin } from '../access/keyAdmin.ts';
 import { createKeys } from '../access/keys.ts';
+import { createBatches } from '../batches/batches.ts';
+import { createCancelJobs } from '../batches/cancelJobs.ts';
+import { createCreateBatch } from '../batches/create.ts';
+import { createExplainBatch } from '../batches/explain.ts';
+import { createBatchWaits } from '../batches/wait.ts';
 import { ORDER_IN_TRIP } from '../batching/roundTrip.ts';
 import { createCancelJob } from '../changing/cancelJob.ts';
 import { createChangeJob } from '../changing/changeJob.ts';
@@ -81,6 +86,11 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
   );
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
+  const batches = createBatches({
+    ...base,
+    createBatch: createCreateBatch({ ...base, enqueue }),
+    cancelJobs: createCancelJobs({ ...base, settlement, groups }),
+  });
   const insertOnce = createOnceBatcher({
     ...base,
     ...enqueue,
@@ -109,6 +119,9 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     retryJob: createRetryJob({ ...base, groups, getJob: jobLooks.get }),
     changeJob: createChangeJob({ ...base, groups, getJob: jobLooks.get }),
     history: createHistory(base),
+    batches,
+    batchWaits: createBatchWaits({ ...base, get: batches.get }),
+    explainBatch: createExplainBatch({ ...base, get: batches.get }),
   };
 }
 type JobRooms = ReturnType<typeof jobRooms>;

@@ -3,7 +3,7 @@ import type { Rooms } from './rooms.ts';
 
 /** Which room fulfils which verb. `settleAndClaim` is missing: it calls two of them (around.ts). */
 export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
-  const { enqueue, claims, followUps, settlement, jobLooks, waits } = rooms;
+  const { enqueue, claims, followUps, settlement, jobLooks, waits, batches } = rooms;
   const { queueLooks, queueAdmin, operationAdmin, schedules, keyAdmin } = rooms;
   return {
     enqueue: ({ jobs, at, by }) => enqueue.enqueue(jobs, at, by),
@@ -48,6 +48,14 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     getOperation: operationAdmin.get,
     listOperations: operationAdmin.list,
     stopOperation: operationAdmin.stop,
+
+    createBatch: batches.create,
+    getBatch: batches.get,
+    waitForBatch: rooms.batchWaits.wait,
+    listBatches: batches.list,
+    explainBatch: rooms.explainBatch,
+    closeBatch: batches.close,
+    cancelBatch: batches.cancel,
 
     getSchedule: schedules.get,
     listSchedules: schedules.list,

@@ -1,4 +1,5 @@
-import { invalidRequest } from '../errors.ts';
+import { batchNotFound, invalidRequest } from '../errors.ts';
+import { isUuid } from '../ids.ts';
 import { LONGEST_SECONDS } from '../job.ts';
 import type { NewJob } from '../verbs/enqueue.ts';
 
@@ -24,10 +25,11 @@ export const hasKeys = ({
   on_duplicate,
   group,
   fairness_key,
+  batch,
 }: NewJob): boolean =>
-  (unique_key ?? unique_for_seconds ?? on_duplicate ?? group ?? fairness_key) !== undefined;
+  (unique_key ?? unique_for_seconds ?? on_duplicate ?? group ?? fairness_key ?? batch) !== undefined;
 
-/** @throws Refusal `invalid_request`, with the path of the field below `at` */
+/** @throws Refusal `invalid_request`, with the path of the field below `at`, `batch_not_found` */
 export function checkKeys(job: NewJob, at: string): void {
   const { unique_key, group, fairness_key } = job;
   refuseHalfPairs({ unique_key, group, fairness_key }, at);
@@ -35,6 +37,7 @@ export function checkKeys(job: NewJob, at: string): void {
     throw refuse(`${at}/unique_for_seconds`, 'needs a unique_key');
   if (job.on_duplicate !== undefined && job.unique_key === undefined)
     throw refuse(`${at}/on_duplicate`, 'needs a unique_key');
+  if (job.batch !== undefined && !isUuid(job.batch)) throw batchNotFound(job.batch);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { holding } from '../batches/hold.ts';
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrip.ts';
 import { isOutage, Refusal } from '../errors.ts';
@@ -7,7 +8,7 @@ import { idSource } from '../ids.ts';
 import type { Job } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
-import { isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
+import { batchAsRefusal, isDataError, isLockTimeout } from '../postgres/errorClasses.ts';
 import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -19,7 +20,7 @@ import { createTransact, type RelayOut, type Within } from './enqueueWithin.ts';
 import { createInsert, dealOut, type Insert } from './insert.ts';
 import { createInsertNewKeys } from './insertNewKeys.ts';
 import { checked, createIntoQueues, queueNameOf, refuseKeysElsewhere } from './intoQueues.ts';
-import { hasGroup, type JobToInsert } from './newJob.ts';
+import { hasBatch, hasGroup, type JobToInsert } from './newJob.ts';
 import { createUniqueBatcher } from './uniqueBatcher.ts';
 import { wayOf, weigh } from './ways.ts';
 
@@ -64,7 +65,10 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
       async run(queueId, requests, trip) {
         const jobs = await arrivals.watch(
           () => [queueId],
-          () => insertAll(trip?.db ?? db, queueId, requests.flat()),
+          () => {
+            const jobs = requests.flat();
+            return insertAll(holding(jobs, db, trip?.db), queueId, jobs);
+          },
         );
         committed(jobs, trip?.number);
         return dealOut(jobs, requests);
@@ -80,8 +84,7 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
     inserted: committed,
   });
 
-  /** Inserts the jobs of one request, and returns them. */
-  async function enqueueFound(jobs: JobToInsert[], by?: string): Promise<Job[]> {
+  async function enqueueOneWay(jobs: JobToInsert[], by?: string): Promise<Job[]> {
     const [{ queue }] = jobs as [JobToInsert];
     const way = wayOf(jobs, false);
     if (way === 'several')
@@ -95,6 +98,12 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
     if (jobs.some(hasGroup)) await groups.advanceAfter(inserted);
     return inserted;
   }
+
+  /** Inserts the jobs of one request, and returns them. */
+  const enqueueFound = (jobs: JobToInsert[], by?: string): Promise<Job[]> =>
+    jobs.some(hasBatch)
+      ? enqueueOneWay(jobs, by).catch((error) => Promise.reject(batchAsRefusal(error)))
+      : enqueueOneWay(jobs, by);
 
   return { newId, insert, transact, enqueueFound };
 }

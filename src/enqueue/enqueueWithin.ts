@@ -1,19 +1,28 @@
+import { holdOf } from '../batches/hold.ts';
+import { queueElsewhere } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { queueIdOf } from '../ids.ts';
 import type { Job } from '../job.ts';
+import { batchAsRefusal } from '../postgres/errorClasses.ts';
 import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Insert } from './insert.ts';
-import { isElsewhere, type JobToInsert, queueIdsOf } from './newJob.ts';
+import { hasBatch, isElsewhere, type JobToInsert, queueIdsOf } from './newJob.ts';
 
 /** So many of these transactions run at once. The pool's other connections serve others. */
 const AT_ONCE = 4;
 
+/** Inserts the jobs of a transaction. `ownBatch`: the batch of the job that adds them. */
+export type EnqueueIn = (ownBatch?: string | null) => Promise<Job[]>;
+
 /** Work in a transaction. The jobs are inserted when, and if, it calls `enqueueIn`. */
-export type Within<T> = (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>;
+export type Within<T> = (transaction: Db, enqueueIn: EnqueueIn) => Promise<T>;
+
+/** All jobs of a batch are in one database. */
+const refuseElsewhere = ({ queue }: JobToInsert) => queueElsewhere(queue.name, queue.database as string);
 
 /** Takes jobs for queues in other databases (src/relay). */
 export interface RelayOut {
@@ -45,7 +54,10 @@ export function createTransact(context: {
   const slot = createSemaphore(AT_ONCE);
 
   /** It locks the queues in the order of their ids, so that no two transactions can deadlock. */
-  async function insertInto(transaction: Db, jobs: JobToInsert[]): Promise<Done> {
+  async function insertInto(transaction: Db, jobs: JobToInsert[], ownBatch?: string | null): Promise<Done> {
+    for (const job of jobs) if (hasBatch(job) && isElsewhere(job)) throw refuseElsewhere(job);
+    for (const { statement, parameters } of holdOf(jobs, ownBatch))
+      await transaction.query(statement, parameters);
     const done = new Map<JobToInsert, Job>();
     const [here, elsewhere]: [Job[], Job[]] = [[], []];
     for (const id of queueIdsOf(jobs)) {
@@ -66,14 +78,18 @@ export function createTransact(context: {
   ): Promise<T> {
     let done: Done = { all: [], here: [], elsewhere: [] };
     const run = (transaction: Db) =>
-      work(transaction, async () => {
-        done = await insertInto(transaction, await open());
+      work(transaction, async (ownBatch) => {
+        done = await insertInto(transaction, await open(), ownBatch);
         return done.all;
       });
-    const result = await arrivals.watch(
-      () => [...new Set(done.here.map((job) => queueIdOf(job.id) as number))],
-      () => inTurnOf(db, { slot, ...turn }).transaction(run),
-    );
+    const result = await arrivals
+      .watch(
+        () => [...new Set(done.here.map((job) => queueIdOf(job.id) as number))],
+        () => inTurnOf(db, { slot, ...turn }).transaction(run),
+      )
+      .catch((error) => {
+        throw batchAsRefusal(error);
+      });
     inserted(done.here);
     await groups.advanceAfter(done.here);
     if (done.elsewhere.length > 0) await relay?.send(done.elsewhere);

@@ -3,7 +3,9 @@ import { isWaiting, type Job, type JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
+import { ifAny } from './ifAny.ts';
 import {
+  hasBatch,
   hasGroup,
   hasUniqueKey,
   type Inserted,
@@ -34,7 +36,12 @@ export const insertParameters = (
   ids: string[],
   jobs: JobToInsert[],
   leads: boolean[] | null = null,
-) => Object.assign(newJobParameters(ids, jobs), { queue_id: queueId, leads });
+) =>
+  Object.assign(newJobParameters(ids, jobs), {
+    queue_id: queueId,
+    leads,
+    batches: ifAny(jobs, (job) => job.batch),
+  });
 
 /** The jobs, from the rows that came back for them. @throws QueueGone when there are none */
 export function toJobs(jobs: JobToInsert[], ids: string[], rows: Decided[]): Job[] {
@@ -134,7 +141,9 @@ export function createInsert(newId: (queueId: number) => string) {
       firsts.map(([job]) => job),
     );
     const replacing = textArray(firsts.flatMap(([job]) => (replaces(job) && job.unique_key) || []));
-    const rows = await on.query(statements.unique, { queue_id: queueId, ...parameters, replacing });
+    const inBatches = firsts.filter(([job]) => hasBatch(job)).map(([job, id]) => [id, job.batch]);
+    const batches = inBatches.length > 0 ? JSON.stringify(Object.fromEntries(inBatches)) : null;
+    const rows = await on.query(statements.unique, { queue_id: queueId, ...parameters, replacing, batches });
     if (rows.length === 0) throw new QueueGone();
     const byId = new Map(rows.map((row) => [row.id, row]));
     const holders = new Map(rows.map((row) => [row.unique_key, row]));

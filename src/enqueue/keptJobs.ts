@@ -67,6 +67,7 @@ export async function keepJobs(
     key,
     jobs: `[${texts.join(',')}]`,
     replaced: ifAny(jobs, (job) => job.replaced ?? null),
+    batches: ifAny(jobs, (job) => job.batch),
     open_seconds: openSeconds ?? null,
   });
 }

@@ -21,8 +21,10 @@ export interface JobToInsert extends RareFields {
   payload: string;
   awaited_seconds: number | null;
   on_duplicate: string | null;
+  batch: string | null;
 }
 
+export const hasBatch = (job: JobToInsert): boolean => job.batch !== null;
 export const hasGroup = (job: JobToInsert): boolean => job.group !== null;
 /** Whether its queue lives in another database. */
 export const isElsewhere = ({ queue }: JobToInsert): boolean => queue.database !== undefined;
@@ -38,7 +40,8 @@ export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
 /** What the database decides about a new job. */
 export type Inserted = Pick<JobRow, 'state' | 'run_at' | 'created_at'>;
 
-function headersOf({ headers, trace }: NewJob): string {
+/** The headers of a job, with its trace. */
+export function headersOf({ headers, trace }: NewJob): string {
   if (trace) return headersWith(headers ?? {}, trace);
   return headers ? JSON.stringify(headers) : '{}';
 }
@@ -56,6 +59,7 @@ export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToI
       payload: job.payload?.text ?? 'null',
       awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
       on_duplicate: job.on_duplicate ?? null,
+      batch: job.batch ?? null,
     },
     rareOf(job),
   );
@@ -96,6 +100,7 @@ export const toJob = (job: JobToInsert, id: string, { state, run_at, created_at 
       headers: job.headers,
       progress: null,
       result: null,
+      batch: job.batch,
     },
     shownRare(job),
   );

@@ -1,4 +1,4 @@
-import { hasGroup, hasUniqueKey, isElsewhere, type JobToInsert, queueIdsOf } from './newJob.ts';
+import { hasBatch, hasGroup, hasUniqueKey, isElsewhere, type JobToInsert, queueIdsOf } from './newJob.ts';
 
 /*
  * The ways in, and which one a request takes. docs/decisions/0060-ways-in.md has them with their statements.
@@ -11,7 +11,7 @@ export type Way =
   | 'heavy'
   /** In batches of unique keys, beside the round trips: it may have to wait for somebody's open transaction. */
   | 'unique'
-  /** In a transaction over several queues, or for queues in other databases. */
+  /** In a transaction over several queues, or for queues in other databases, or for batches where others need more than one statement. */
   | 'several';
 
 /** A batch has at most this number of rows, and about this number of bytes of payload and headers. */
@@ -37,7 +37,10 @@ const isHeavy = (jobs: JobToInsert[], isCostly: boolean): boolean =>
 /** The way of the jobs of a request. `isKeyed`: it has an idempotency key, or is an ack with follow-ups. */
 export function wayOf(jobs: JobToInsert[], isKeyed: boolean): Way {
   if (queueIdsOf(jobs).length > 1 || isElsewhere(jobs[0] as JobToInsert)) return 'several';
-  if (jobs.some(hasUniqueKey)) return 'unique';
+  const isInBatch = jobs.some(hasBatch);
+  if (jobs.some(hasUniqueKey)) return isInBatch ? 'several' : 'unique';
+  if (isInBatch && isKeyed) return 'several';
   const isCostly = isKeyed || jobs.some(hasGroup);
-  return isHeavy(jobs, isCostly) ? 'heavy' : 'shared';
+  if (!isHeavy(jobs, isCostly)) return 'shared';
+  return isInBatch ? 'several' : 'heavy';
 }

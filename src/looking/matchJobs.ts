@@ -1,4 +1,5 @@
 import { invalidRequest } from '../errors.ts';
+import { isUuid } from '../ids.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
@@ -21,7 +22,7 @@ interface MatchedOfAll {
   ids: string[];
 }
 
-interface Leased {
+interface InQueue {
   queue_id: number;
   id: string;
 }
@@ -31,7 +32,9 @@ const statements = {
   oldest: planned('looking/match_oldest', row<MatchedOfQueue>()),
   allNewest: planned('looking/match_all_newest', row<MatchedOfAll>()),
   allOldest: planned('looking/match_all_oldest', row<MatchedOfAll>()),
-  leased: planned('looking/match_leased', row<Leased>()),
+  leased: planned('looking/match_leased', row<InQueue>()),
+  batchNewest: planned('looking/match_batch_newest', row<InQueue>()),
+  batchOldest: planned('looking/match_batch_oldest', row<InQueue>()),
 };
 
 /** The first statement looks at this number of jobs: most pages are full by then. */
@@ -112,6 +115,13 @@ async function searchBy(
   }
 }
 
+/** A page of jobs that one statement found. */
+function toMatched(rows: InQueue[], limit: number): Matched {
+  const ids = rows.map(({ id }) => id);
+  const stoppedAt = ids.length < limit ? undefined : ids.at(-1);
+  return { ids, queueIds: rows.map(({ queue_id }) => queue_id), stoppedAt };
+}
+
 /** Finds the ids of a page of jobs, where no index has them in the order of the list. Undefined where one has. */
 export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
   async function ofQueue(listing: JobListing, name: string, filter: FilterParameters): Promise<Matched> {
@@ -147,17 +157,26 @@ export function createMatch({ db, queues }: { db: Db; queues: Queues }) {
       return { ids, queueIds, next };
     }, listing);
 
+  async function ofBatch(listing: JobListing, batch: string): Promise<Matched> {
+    for (const name of ['group', 'unique_key', ...SEARCHED] as const)
+      if (listing[name] !== undefined)
+        throw invalidRequest([{ path: `/${name}`, message: 'must not be sent together with batch' }]);
+    const { queue = null, state = null, visible = null, after = null, limit, order } = listing;
+    if (!isUuid(batch)) return { ids: [], queueIds: [], stoppedAt: undefined };
+    const statement = statements[order === 'newest' ? 'batchNewest' : 'batchOldest'];
+    return toMatched(await db.query(statement, { batch, queue, state, visible, after, limit }), limit);
+  }
+
   async function leased(listing: JobListing, filter: FilterParameters): Promise<Matched> {
     const { queue = null, unique_key = null, visible = null, after = null, limit, order } = listing;
     const parameters = { ...filter, queue, unique_key, visible, after, limit, newest: order === 'newest' };
     const rows = await db.query(statements.leased, parameters);
-    const ids = rows.map(({ id }) => id);
-    const stoppedAt = ids.length < limit ? undefined : ids.at(-1);
-    return { ids, queueIds: rows.map(({ queue_id }) => queue_id), stoppedAt };
+    return toMatched(rows, limit);
   }
 
   return async function match(listing: JobListing): Promise<Matched | undefined> {
-    const { queue, state, group, unique_key, payload_contains } = listing;
+    const { queue, state, group, unique_key, payload_contains, batch } = listing;
+    if (batch !== undefined) return ofBatch(listing, batch);
     const searched = SEARCHED.find((name) => listing[name] !== undefined);
     // All leases are few, so they are searched in all queues at once. Their payloads may be large.
     const isByLease = state === 'leased' && payload_contains === undefined;

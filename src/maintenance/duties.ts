@@ -1,3 +1,4 @@
+import { followBatches, pruneBatches } from '../batches/duty.ts';
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { ClaimsInDatabase } from '../claim/claims.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
@@ -45,6 +46,8 @@ const COUNTING_MS = 1000;
 const OPERATIONS_MS = 500;
 const RELAY_MS = 500;
 const RELOCATIONS_MS = 2000;
+const BATCHES_MS = 500;
+const PRUNE_BATCHES_MS = 60_000;
 const PRUNE_OPERATIONS_MS = 60_000;
 const CUT_MS = 60_000;
 const QUEUE_NUMBERS_MS = 60_000;
@@ -147,6 +150,8 @@ function dutiesOf(context: Context): Duty[] {
       worksNow: () => repair.hasMissed() || (rest.leads() && !repair.hasSeenAll(rest.dozesFrom())),
     },
 
+    { name: 'batches', everyMs: BATCHES_MS, ...unseen(followBatches(context)) },
+    { name: 'prune_batches', everyMs: PRUNE_BATCHES_MS, ...unseen(pruneBatches(context)) },
     { name: 'prune_answers', everyMs: PRUNE_MS, ...unseen(pruneAnswers(context)) },
     { name: 'prune_windows', everyMs: PRUNE_MS, ...unseen(pruneWindows(context)) },
     { name: 'prune_claims', everyMs: PRUNE_MS, ...unseen(pruneClaims(context)) },

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { Refusal, unavailable } from '../errors.ts';
+import { batchClosed, batchNotFound, Refusal, unavailable } from '../errors.ts';
 import { WrongServer } from './wrongServer.ts';
 
 /* What an error of the database or of its driver means for us. */
@@ -42,7 +42,15 @@ export function isRetryable(error: unknown): boolean {
 
 /** Whether a row that was sent is at fault. When the rows are sent one by one, only the bad one fails. */
 export function isDataError(error: unknown): boolean {
-  return /^(22|23)/.test(sqlState(error) ?? '');
+  return /^(22|23|DB00[45])/.test(sqlState(error) ?? '');
+}
+
+/** A batch that is not there, or closed, becomes a refusal (sql/functions/hold_batches.sql). Other errors stay as they are. */
+export function batchAsRefusal(error: unknown): unknown {
+  const state = sqlState(error);
+  if (state === 'DB004') return batchNotFound((error as Error).message);
+  if (state === 'DB005') return batchClosed((error as Error).message);
+  return error;
 }
 
 /** Whether a statement waited too long for a lock. This happens only where a lock_timeout is set. */

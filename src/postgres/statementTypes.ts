@@ -184,6 +184,162 @@ export interface StatementTypes {
       has_name: boolean;
     };
   };
+  'batches/awaited': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      job_id: string;
+      job_state: JobState;
+      job_queue: string;
+      follower_of: string;
+    };
+  };
+  'batches/cancel': {
+    parameters: {
+      id: string | null;
+    };
+    columns: {
+      cancel_batch: unknown;
+    };
+  };
+  'batches/cancel_jobs': {
+    parameters: {
+      id: string | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      group: string;
+      awaited: boolean;
+    };
+  };
+  'batches/close': {
+    parameters: {
+      id: string | null;
+    };
+    columns: {
+      close_batch: unknown;
+    };
+  };
+  'batches/create': {
+    parameters: {
+      id: string | null;
+      name: string | null;
+      queue_id: number | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'batches/due_followers': {
+    parameters: Record<never, never>;
+    columns: {
+      tried: number;
+    };
+  };
+  'batches/end': {
+    parameters: {
+      id: string | null;
+    };
+    columns: {
+      end_batch: unknown;
+    };
+  };
+  'batches/find': {
+    parameters: {
+      id: string | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: string;
+      name: string;
+      queue: string;
+      state: string;
+      scheduled: number;
+      ready: number;
+      blocked: number;
+      leased: number;
+      completed: number;
+      cancelled: number;
+      dead: number;
+      followers: (string | null)[];
+      created_at: string;
+      closed_at: string;
+      finished_at: string;
+    };
+  };
+  'batches/fold': {
+    parameters: {
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      rows: number;
+    };
+  };
+  'batches/follow': {
+    parameters: {
+      batch_id: string | null;
+      on_success: boolean | null;
+      queue: string | null;
+      delay_seconds: number | null;
+      run_at: string | null;
+      priority: number | null;
+      max_attempts: number | null;
+      backoff: string | null;
+      headers: string | null;
+      payload: string | null;
+      unique_key: string | null;
+      unique_for_seconds: number | null;
+      group: string | null;
+      fairness_key: string | null;
+      expires_in_seconds: number | null;
+      on_duplicate: string | null;
+      joins: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'batches/hold': {
+    parameters: {
+      batches: (string | null)[] | null;
+    };
+    columns: {
+      hold_batches: unknown;
+    };
+  };
+  'batches/list': {
+    parameters: {
+      after: string | null;
+      queue: string | null;
+      state: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+      name: string;
+      queue: string;
+      state: string;
+      scheduled: number;
+      ready: number;
+      blocked: number;
+      leased: number;
+      completed: number;
+      cancelled: number;
+      dead: number;
+      followers: (string | null)[];
+      created_at: string;
+      closed_at: string;
+      finished_at: string;
+    };
+  };
+  'batches/prune': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
   'changing/cancel': {
     parameters: {
       queue_id: number | null;
@@ -204,6 +360,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -238,6 +395,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -339,6 +497,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -388,6 +547,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -435,6 +595,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -505,6 +666,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -583,6 +745,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -620,6 +783,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -1033,12 +1197,14 @@ export interface StatementTypes {
       deduplicated: boolean;
       ordinality: number;
       replaced: boolean;
+      batch: string;
     };
   };
   'enqueue/idempotency_keep': {
     parameters: {
       jobs: string | null;
       replaced: (boolean | null)[] | null;
+      batches: (string | null)[] | null;
       open_seconds: number | null;
       route: string | null;
       key: string | null;
@@ -1080,8 +1246,9 @@ export interface StatementTypes {
   'enqueue/insert': {
     parameters: {
       queue_id: number | null;
-      leads: (boolean | null)[] | null;
+      batches: (string | null)[] | null;
       ids: (string | null)[] | null;
+      leads: (boolean | null)[] | null;
       delays: (number | null)[] | null;
       run_ats: (string | null)[] | null;
       priorities: (number | null)[] | null;
@@ -1139,6 +1306,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -1164,6 +1332,7 @@ export interface StatementTypes {
       expiries: (number | null)[] | null;
       waits: (number | null)[] | null;
       replacing: (string | null)[] | TextArray | null;
+      batches: unknown | null;
     };
     columns: {
       state: JobState;
@@ -1179,6 +1348,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -1523,6 +1693,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -1563,6 +1734,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -1627,6 +1799,34 @@ export interface StatementTypes {
       stop_id: string;
       queue_ids: (number | null)[];
       ids: (string | null)[];
+    };
+  };
+  'looking/match_batch_newest': {
+    parameters: {
+      state: JobState | null;
+      batch: string | null;
+      after: string | null;
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+    };
+    columns: {
+      queue_id: number;
+      id: string;
+    };
+  };
+  'looking/match_batch_oldest': {
+    parameters: {
+      state: JobState | null;
+      batch: string | null;
+      after: string | null;
+      queue: string | null;
+      visible: (string | null)[] | TextArray | null;
+      limit: number | null;
+    };
+    columns: {
+      queue_id: number;
+      id: string;
     };
   };
   'looking/match_leased': {
@@ -3515,6 +3715,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -3610,6 +3811,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -3636,6 +3838,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -3679,6 +3882,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -3710,6 +3914,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;
@@ -3729,6 +3934,7 @@ export interface StatementTypes {
       enqueued: string;
       unique_key: string;
       headers: string;
+      batch: string;
     };
   };
   'transfer/advance': {
@@ -4080,6 +4286,7 @@ export interface StatementTypes {
       group: string;
       fairness_key: string;
       unique_key: string;
+      batch: string;
       lease_expires_at: string;
       worker: string;
       last_error: string;

@@ -66,6 +66,7 @@ const toInsert = (job: RelayedJob, queue: Queue): JobToInsert => ({
   unique_key: job.unique_key,
   unique_for_seconds: job.unique_for_seconds,
   on_duplicate: job.on_duplicate,
+  batch: null,
   group: job.group,
   fairness_key: job.fairness_key,
   expires_in_seconds: job.expires_in_seconds === null ? null : leftOf(job.expires_in_seconds, job),

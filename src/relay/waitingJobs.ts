@@ -38,6 +38,8 @@ const UNCLAIMED = {
   last_error: null,
   progress: null,
   result: null,
+  // A job that goes to another database leaves its batch.
+  batch: null,
 } as const;
 
 /** A job that an operation moves. Nobody has it on a lease. */

@@ -40,6 +40,8 @@ export function firstTick({ cron, timezone, job }: ScheduleSpec, after: Date): s
       '/job/run_at',
       'is not allowed in a schedule. Use delay_seconds, which counts from the tick',
     );
+  if (job.batch !== undefined)
+    throw refuse('/job/batch', 'is not allowed in a schedule: a batch ends, and a schedule does not');
   checkKeys(job, '/job');
   return nextTick(cron, timezone, after);
 }

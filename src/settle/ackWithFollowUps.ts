@@ -95,7 +95,7 @@ export function createAckWithFollowUps(context: {
     const together = traced === followUps ? undefined : await ackTogether(queue, traced, item, at);
     if (together) return together;
     const done = await inTransaction(traced, at, item, (transaction, enqueueIn) =>
-      ackIn(transaction, queue, item, enqueueIn),
+      ackIn(transaction, queue, item, () => enqueueIn(before.batch)),
     );
     if (done) return acked(queue, done);
     const since = await findLast(queue, item);

@@ -1,5 +1,5 @@
 import type { Enqueue } from '../enqueue/enqueue.ts';
-import type { Job } from '../job.ts';
+import type { EnqueueIn } from '../enqueue/enqueueWithin.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned } from '../postgres/statements.ts';
 import { traceInText } from '../traceparent.ts';
@@ -17,7 +17,7 @@ export type InTransaction = <T>(
   followUps: NewJob[],
   at: PathOf,
   { by }: Signed,
-  settle: (transaction: Db, enqueueIn: () => Promise<Job[]>) => Promise<T>,
+  settle: (transaction: Db, enqueueIn: EnqueueIn) => Promise<T>,
 ) => Promise<T>;
 
 export const createInTransaction =

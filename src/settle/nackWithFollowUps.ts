@@ -36,12 +36,13 @@ export function createNackWithFollowUps(context: {
     followUps: NewJob[],
     item: Nack,
     at: PathOf,
+    batch: string | null,
   ): Promise<NackDone | undefined> {
     const nackIn = await prepareNack(db, queue, [item], true);
     return inTransaction(followUps, at, item, async (transaction, enqueueIn) => {
       await noteAct(transaction, actOn([item]));
       const [row] = await nackIn(transaction);
-      return row && { row, enqueued: row.state === 'dead' ? await enqueueIn() : [] };
+      return row && { row, enqueued: row.state === 'dead' ? await enqueueIn(batch) : [] };
     });
   }
 
@@ -64,7 +65,7 @@ export function createNackWithFollowUps(context: {
     const done = await arrivals
       .watch(
         () => [queue.id],
-        () => nack(queue, traced, item, at),
+        () => nack(queue, traced, item, at, before.batch),
       )
       .catch((error) => {
         if (!isKeyTaken(error)) throw error;

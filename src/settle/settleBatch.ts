@@ -40,6 +40,7 @@ export interface Untouched {
   enqueued: string | null;
   unique_key: string | null;
   headers: string;
+  batch: string | null;
 }
 
 /** What became of each of these items, by id. */

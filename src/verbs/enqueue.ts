@@ -20,6 +20,8 @@ export interface NewJob extends AskedRare {
   backoff?: Backoff;
   /** What becomes of a waiting job that has the `unique_key`. `keep`, if it is left out. */
   on_duplicate?: string;
+  /** The batch that it belongs to: an id. */
+  batch?: string | undefined;
   /** How long a client waits for the end of the job. */
   awaited_seconds?: number;
   /** Where the job belongs in a trace. It goes into its headers, unless they name a trace. */
@@ -103,7 +105,8 @@ export interface EnqueueVerbs {
    * Inserts jobs, all or none, and answers them in the order of the request. It creates the queues that do not exist. Where
    * another job has the `unique_key`, it answers that one, as `deduplicated`.
    * Guarantee: when it has answered, the jobs survive any crash.
-   * @throws Refusal `invalid_request`, `queue_full`, `too_many_queues`, `rate_limited`, `unavailable`
+   * @throws Refusal `invalid_request`, `queue_full`, `too_many_queues`, `rate_limited`, `batch_not_found`, `batch_closed`,
+   *   `queue_elsewhere` for a job of a batch in another database, `unavailable`
    */
   enqueue(request: EnqueueRequest): Promise<Job[]>;
 

@@ -19,6 +19,8 @@ export interface JobListing extends JobFilter, Narrowed {
   queue?: string;
   state?: JobState;
   unique_key?: string;
+  /** Only those of this batch. Beside it, only `queue` and `state` filter. */
+  batch?: string | undefined;
   /** Only those whose payload, as it was sent, contains this text. */
   payload_contains?: string | undefined;
   payload: boolean;

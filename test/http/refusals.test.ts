@@ -71,7 +71,7 @@ async function withoutNumbers(request: () => Promise<Answer>): Promise<Answer> {
 
 /** As it is answered where there are several databases. */
 async function whereSeveral(
-  verb: 'configureQueue' | 'relocateQueue',
+  verb: 'ack' | 'nack' | 'configureQueue' | 'createBatch' | 'enqueue' | 'relocateQueue',
   refusal: Refusal,
   request: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -125,12 +125,38 @@ const unknownQueue =
 const DEAD = { verb: 'cancel', filter: { states: ['dead'] } };
 const unknown = (method: 'GET' | 'POST' | 'DELETE', path: string) => () => call(method, path);
 
+const newBatch = async (closed = false): Promise<string> => {
+  const queue = at.newQueue();
+  await at.configure(queue, AT_HOME);
+  return (await at.ok('POST', '/batches', { queue, closed })).id;
+};
+/** At an operation that puts a job into a batch. */
+const intoBatch = (request: (batch: string) => Promise<Answer>) => ({
+  batch_not_found: () => request(UNKNOWN_ID),
+  batch_closed: async () => request(await newBatch(true)),
+});
+const followUpInBatch = (verb: 'ack' | 'nack') => ({
+  ...intoBatch(async (batch) => {
+    const job = await lastAttempt();
+    return at.settle(verb, job, { enqueue: [{ queue: job.queue, batch }] });
+  }),
+  queue_elsewhere: () =>
+    whereSeveral(`${verb}`, queueElsewhere('q', 'west'), () =>
+      at.settle(verb, { id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN }),
+    ),
+});
+const unknownBatch =
+  (method: 'GET' | 'POST' | 'DELETE', more = '') =>
+  () =>
+    call(method, `/batches/${UNKNOWN_ID}${more}`);
+
 /** How to be refused with each code, at each operation. */
 const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
   enqueueJob: {
     too_many_queues: () => withoutNumbers(() => call('POST', '/jobs', { queue: at.newQueue() })),
     idempotency_key_reused: () => enqueueOnce('/jobs', { payload: 1 }, { payload: 2 }),
     queue_full: async () => call('POST', '/jobs', { queue: await full() }),
+    ...intoBatch((batch) => call('POST', '/jobs', { batch })),
   },
   enqueueJobs: {
     too_many_queues: () =>
@@ -138,9 +164,37 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
     idempotency_key_reused: () =>
       enqueueOnce('/jobs/batch', { jobs: [{ payload: 1 }] }, { jobs: [{ payload: 2 }] }),
     queue_full: async () => call('POST', '/jobs/batch', { jobs: [{ queue: await full() }] }),
+    queue_elsewhere: () =>
+      whereSeveral('enqueue', queueElsewhere('q', 'west'), () => call('POST', '/jobs/batch', { jobs: [{}] })),
+    ...intoBatch((batch) => call('POST', '/jobs/batch', { jobs: [{ batch }] })),
   },
-  ackJob: { ...onLease('ack'), ...withFollowUp('ack') },
-  nackJob: { ...onLease('nack'), ...withFollowUp('nack') },
+  ackJob: { ...onLease('ack'), ...withFollowUp('ack'), ...followUpInBatch('ack') },
+  nackJob: { ...onLease('nack'), ...withFollowUp('nack'), ...followUpInBatch('nack') },
+  settleJobs: {
+    batch_not_found: () =>
+      call('POST', '/jobs/settle', {
+        acks: [{ id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN, enqueue: [{ batch: 'none' }] }],
+      }),
+  },
+  createBatch: {
+    ...intoBatch((batch) => call('POST', '/batches', { queue: at.newQueue(), on_end: { batch } })),
+    queue_elsewhere: () =>
+      whereSeveral('createBatch', queueElsewhere('q', 'west'), () =>
+        call('POST', '/batches', { queue: 'q' }),
+      ),
+    too_many_queues: () => withoutNumbers(() => call('POST', '/batches', { queue: at.newQueue() })),
+    queue_full: async () => {
+      const queue = await full();
+      return call('POST', '/batches', { queue, jobs: [{ queue }] });
+    },
+  },
+  getBatch: { batch_not_found: unknownBatch('GET') },
+  explainBatch: { batch_not_found: unknownBatch('GET', '/explain') },
+  closeBatch: {
+    batch_not_found: unknownBatch('POST', '/close'),
+    batch_closed: async () => call('POST', `/batches/${await newBatch(true)}/close`),
+  },
+  cancelBatch: { batch_not_found: unknownBatch('DELETE') },
   releaseJob: onLease('release'),
   extendLease: onLease('extend', { lease_seconds: 30 }),
   getJob: { job_not_found: unknownJob('GET') },

@@ -109,6 +109,85 @@ export interface Backoff {
 /** How the delay after the n-th failed attempt grows: base × 2^(n-1), base × n, or always base. */
 export type BackoffKind = 'exponential' | 'linear' | 'constant';
 
+/** A batch of jobs, with its progress. */
+export interface Batch {
+  /** Opaque. Ids of later batches of a queue sort higher. */
+  id: string;
+  /** For people. */
+  name: string | null;
+  queue: QueueName;
+  state: BatchState;
+  counts: BatchCounts;
+  /** Which of its followers may still be enqueued. `on_success` stays while jobs are dead, because they can be retried. */
+  followers: BatchFollower[];
+  /** When it was created. */
+  created_at: string;
+  /** When it was closed. */
+  closed_at: string | null;
+  /** When it was closed and all of its jobs were finished, for the first time. */
+  finished_at: string | null;
+}
+
+/** How many of its jobs are in each state. Those that have ended count for as long as the batch is kept, also when they are gone. One that was purged, deleted or moved to another database counts as cancelled. One in a dead letter queue counts as dead. */
+export interface BatchCounts {
+  /** Jobs that are `scheduled`. */
+  scheduled: number;
+  /** Jobs that are `ready`. */
+  ready: number;
+  /** Jobs that are `blocked`. */
+  blocked: number;
+  /** Jobs that are `leased`. */
+  leased: number;
+  /** Jobs that are `completed`. */
+  completed: number;
+  /** Jobs that are `cancelled`. */
+  cancelled: number;
+  /** Jobs that are `dead`. */
+  dead: number;
+}
+
+/** What a batch waits for. */
+export interface BatchExplanation {
+  /** The id of the batch. */
+  id: string;
+  state: BatchState;
+  /** What the batch waits for. `jobs_unfinished`: the end of its jobs. `follower_awaited`: a job that follows another batch. `open`: to be closed. `jobs_dead`: it has ended, and its `on_success` waits for a retry of dead jobs. `finished`: nothing. */
+  code: 'open' | 'jobs_unfinished' | 'follower_awaited' | 'jobs_dead' | 'finished';
+  /** The same in words. */
+  detail: string;
+  /** One of the jobs that it waits for. */
+  job_id?: string;
+}
+
+/** What follows a batch. */
+export type BatchFollower = 'on_end' | 'on_success';
+
+/** A page of batches. */
+export interface BatchPage {
+  /** The batches, newest first. */
+  batches: Batch[];
+  /** For the next page; null on the last. */
+  next_cursor: string | null;
+  /** The databases that do not answer: this is without what they have. Left out while all answer. */
+  away?: DatabaseName[];
+}
+
+/** A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. A follower may belong to another batch: it counts there as unfinished until it is enqueued. */
+export interface BatchSpec {
+  queue: QueueName;
+  /** For people. Default: none. */
+  name?: string;
+  /** Its first jobs, of any queues in the database of `queue`. Each is enqueued as by `POST /jobs`, without a `batch`. Default: none. */
+  jobs?: JobSpec[];
+  on_success?: JobSpec;
+  on_end?: JobSpec;
+  /** No more jobs come in, but those that its own jobs add. Default: false. */
+  closed?: boolean;
+}
+
+/** `open`: more jobs may come. `running`: it is closed, and some of its jobs are unfinished. `succeeded`: all of them are completed. `ended`: all of them are finished, and some are dead or cancelled. */
+export type BatchState = 'open' | 'running' | 'succeeded' | 'ended';
+
 /** Which jobs to lease, how many, and for how long. */
 export interface ClaimRequest {
   /** Where to look; earlier names first. Default: `["default"]`. */
@@ -281,6 +360,8 @@ export interface Job {
   fairness_key: string | null;
   /** No other unfinished job in the queue has it. */
   unique_key: string | null;
+  /** The id of the batch that it belongs to. */
+  batch: string | null;
   /** When the job becomes ready, or became so last. */
   run_at: string;
   /** When it was enqueued. */
@@ -426,6 +507,8 @@ export interface JobSpec {
   on_duplicate?: OnDuplicate;
   /** Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none. */
   group?: string;
+  /** The id of the batch that it belongs to. The batch is open, or the job is added by the ack or nack of one of its jobs. A job that is `deduplicated` joins no batch. Not in schedules. */
+  batch?: string;
   /** How long from now it may be claimed, a delay included. One that waits then becomes `dead` with `last_error` "expired". Default: for ever. */
   expires_in_seconds?: number;
 }
@@ -474,6 +557,8 @@ export interface LeasedJob {
   fairness_key: string | null;
   /** No other unfinished job in the queue has it. */
   unique_key: string | null;
+  /** The id of the batch that it belongs to. */
+  batch: string | null;
   /** When the job becomes ready, or became so last. */
   run_at: string;
   /** When it was enqueued. */
@@ -1122,6 +1207,8 @@ export const listJobs = (
     created_before?: string;
     /** Only those with this `unique_key`. */
     unique_key?: string;
+    /** Only those of this batch, by its id. Beside it, only `queue` and `state` may filter. */
+    batch?: string;
     /** Only those whose payload, as it was sent, contains this, letter by letter. It needs a `queue`. */
     payload_contains?: string;
     /** What else to show. `payload_preview`: the first 200 characters of each payload. */
@@ -1135,7 +1222,7 @@ export const listJobs = (
     payload_format?: PayloadFormat;
   } = {},
 ): Promise<JobPage> =>
-  client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, fairness_key: options.fairness_key, worker: options.worker, error_contains: options.error_contains, created_after: options.created_after, created_before: options.created_before, unique_key: options.unique_key, payload_contains: options.payload_contains, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
+  client.request({ method: 'GET', path: '/jobs', query: { queue: options.queue, state: options.state, group: options.group, fairness_key: options.fairness_key, worker: options.worker, error_contains: options.error_contains, created_after: options.created_after, created_before: options.created_before, unique_key: options.unique_key, batch: options.batch, payload_contains: options.payload_contains, include: options.include, order: options.order, limit: options.limit, cursor: options.cursor, payload_format: options.payload_format } }, options);
 
 /** Enqueue up to 1000 jobs, all or none */
 export const enqueueJobs = (
@@ -1387,6 +1474,63 @@ export const configureDatabase = (
   options: CallOptions = {},
 ): Promise<Database> =>
   client.request({ method: 'PUT', path: `/databases/${encodeURIComponent(name)}`, body }, options);
+
+/** Create a batch: jobs that belong together, and what follows their end */
+export const createBatch = (
+  client: Caller,
+  body: BatchSpec,
+  options: CallOptions = {},
+): Promise<Batch> =>
+  client.request({ method: 'POST', path: '/batches', body }, options);
+
+/** List batches, newest first */
+export const listBatches = (
+  client: Caller,
+  options: CallOptions & {
+    queue?: QueueName;
+    state?: BatchState;
+    /** The page size. A page may be shorter. */
+    limit?: number;
+    /** The `next_cursor` of the page before. */
+    cursor?: string;
+  } = {},
+): Promise<BatchPage> =>
+  client.request({ method: 'GET', path: '/batches', query: { queue: options.queue, state: options.state, limit: options.limit, cursor: options.cursor } }, options);
+
+/** Get a batch, or wait until it has ended */
+export const getBatch = (
+  client: Caller,
+  id: string,
+  options: CallOptions & {
+    /** How long to wait for the end of the batch; the timeout of the client must be longer. */
+    wait_seconds?: number;
+  } = {},
+): Promise<Batch> =>
+  client.request({ method: 'GET', path: `/batches/${encodeURIComponent(id)}`, query: { wait_seconds: options.wait_seconds } }, options);
+
+/** Cancel a batch */
+export const cancelBatch = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<Batch> =>
+  client.request({ method: 'DELETE', path: `/batches/${encodeURIComponent(id)}` }, options);
+
+/** What does my batch wait for? */
+export const explainBatch = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<BatchExplanation> =>
+  client.request({ method: 'GET', path: `/batches/${encodeURIComponent(id)}/explain` }, options);
+
+/** Close a batch */
+export const closeBatch = (
+  client: Caller,
+  id: string,
+  options: CallOptions = {},
+): Promise<Batch> =>
+  client.request({ method: 'POST', path: `/batches/${encodeURIComponent(id)}/close` }, options);
 
 /** Cancel, retry, delete or move any number of jobs */
 export const startOperation = (

@@ -31,6 +31,7 @@ export function rawShapes(maxPayloadBytes: number) {
   return {
     job,
     jobs: { members: { jobs: [job] } } as RawShape,
+    batch: { members: { jobs: [job], on_success: job, on_end: job } } as RawShape,
     schedule: { members: { job } } as RawShape,
     ack,
     nack,

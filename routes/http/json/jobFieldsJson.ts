@@ -16,6 +16,7 @@ export const jobFieldsJson = (job: Job, payload: string, lease: string): string 
   `,"group":${text(job.group)}` +
   `,"fairness_key":${text(job.fairness_key)}` +
   `,"unique_key":${text(job.unique_key)}` +
+  `,"batch":${plain(job.batch)}` +
   `,"run_at":"${job.run_at}"` +
   `,"created_at":"${job.created_at}"` +
   `,"lease_expires_at":${plain(job.lease_expires_at)}${lease}` +

@@ -5,6 +5,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
 BackoffKind = Literal["exponential", "linear", "constant"]
+BatchFollower = Literal["on_end", "on_success"]
+BatchState = Literal["open", "running", "succeeded", "ended"]
 DatabaseName = str
 JobHeaders = dict[str, str]
 JobState = Literal["scheduled", "ready", "blocked", "leased", "completed", "cancelled", "dead"]
@@ -87,6 +89,61 @@ class Backoff(TypedDict):
     base_seconds: NotRequired[float]
     max_seconds: NotRequired[float]
     jitter: NotRequired[float]
+
+
+class Batch(TypedDict):
+    """A batch of jobs, with its progress."""
+
+    id: str
+    name: str | None
+    queue: QueueName
+    state: BatchState
+    counts: BatchCounts
+    followers: list[BatchFollower]
+    created_at: str
+    closed_at: str | None
+    finished_at: str | None
+
+
+class BatchCounts(TypedDict):
+    """How many of its jobs are in each state. Those that have ended count for as long as the batch is kept, also when they are gone. One that was purged, deleted or moved to another database counts as cancelled. One in a dead letter queue counts as dead."""
+
+    scheduled: int
+    ready: int
+    blocked: int
+    leased: int
+    completed: int
+    cancelled: int
+    dead: int
+
+
+class BatchExplanation(TypedDict):
+    """What a batch waits for."""
+
+    id: str
+    state: BatchState
+    code: Literal["open", "jobs_unfinished", "follower_awaited", "jobs_dead", "finished"]
+    detail: str
+    job_id: NotRequired[str]
+
+
+class BatchPage(TypedDict):
+    """A page of batches."""
+
+    batches: list[Batch]
+    next_cursor: str | None
+    away: NotRequired[list[DatabaseName]]
+
+
+class BatchSpec(TypedDict):
+    """A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. A follower may belong to another batch: it counts there as unfinished until it is enqueued."""
+
+    queue: QueueName
+    name: NotRequired[str]
+    jobs: NotRequired[list[JobSpec]]
+    on_success: NotRequired[JobSpec]
+    on_end: NotRequired[JobSpec]
+    closed: NotRequired[bool]
 
 
 class ClaimRequest(TypedDict):
@@ -217,6 +274,7 @@ class Job(TypedDict):
     group: str | None
     fairness_key: str | None
     unique_key: str | None
+    batch: str | None
     run_at: str
     created_at: str
     lease_expires_at: str | None
@@ -312,6 +370,7 @@ class JobSpec(TypedDict):
     unique_for_seconds: NotRequired[float]
     on_duplicate: NotRequired[OnDuplicate]
     group: NotRequired[str]
+    batch: NotRequired[str]
     expires_in_seconds: NotRequired[float]
 
 
@@ -348,6 +407,7 @@ class LeasedJob(TypedDict):
     group: str | None
     fairness_key: str | None
     unique_key: str | None
+    batch: str | None
     run_at: str
     created_at: str
     lease_expires_at: str
@@ -849,6 +909,7 @@ class Operations:
         created_after: "str | None" = None,
         created_before: "str | None" = None,
         unique_key: "str | None" = None,
+        batch: "str | None" = None,
         payload_contains: "str | None" = None,
         include: "Literal['payload', 'payload_preview'] | None" = None,
         order: "Literal['newest', 'oldest'] | None" = None,
@@ -861,7 +922,7 @@ class Operations:
         return self.request(
             "GET",
             "/jobs",
-            query={"queue": queue, "state": state, "group": group, "fairness_key": fairness_key, "worker": worker, "error_contains": error_contains, "created_after": created_after, "created_before": created_before, "unique_key": unique_key, "payload_contains": payload_contains, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
+            query={"queue": queue, "state": state, "group": group, "fairness_key": fairness_key, "worker": worker, "error_contains": error_contains, "created_after": created_after, "created_before": created_before, "unique_key": unique_key, "batch": batch, "payload_contains": payload_contains, "include": include, "order": order, "limit": limit, "cursor": cursor, "payload_format": payload_format},
             timeout=timeout,
         )
 
@@ -1259,6 +1320,91 @@ class Operations:
             "PUT",
             f'/databases/{quote(name, safe="")}',
             body,
+            timeout=timeout,
+        )
+
+    def create_batch(
+        self,
+        body: "BatchSpec",
+        *,
+        timeout: float | None = None,
+    ) -> "Batch":
+        """Create a batch: jobs that belong together, and what follows their end."""
+        return self.request(
+            "POST",
+            "/batches",
+            body,
+            timeout=timeout,
+        )
+
+    def list_batches(
+        self,
+        *,
+        queue: "'QueueName' | None" = None,
+        state: "'BatchState' | None" = None,
+        limit: "int | None" = None,
+        cursor: "str | None" = None,
+        timeout: float | None = None,
+    ) -> "BatchPage":
+        """List batches, newest first."""
+        return self.request(
+            "GET",
+            "/batches",
+            query={"queue": queue, "state": state, "limit": limit, "cursor": cursor},
+            timeout=timeout,
+        )
+
+    def get_batch(
+        self,
+        id: str,
+        *,
+        wait_seconds: "float | None" = None,
+        timeout: float | None = None,
+    ) -> "Batch":
+        """Get a batch, or wait until it has ended."""
+        return self.request(
+            "GET",
+            f'/batches/{quote(id, safe="")}',
+            query={"wait_seconds": wait_seconds},
+            timeout=timeout,
+        )
+
+    def cancel_batch(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Batch":
+        """Cancel a batch."""
+        return self.request(
+            "DELETE",
+            f'/batches/{quote(id, safe="")}',
+            timeout=timeout,
+        )
+
+    def explain_batch(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "BatchExplanation":
+        """What does my batch wait for?."""
+        return self.request(
+            "GET",
+            f'/batches/{quote(id, safe="")}/explain',
+            timeout=timeout,
+        )
+
+    def close_batch(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> "Batch":
+        """Close a batch."""
+        return self.request(
+            "POST",
+            f'/batches/{quote(id, safe="")}/close',
             timeout=timeout,
         )
 

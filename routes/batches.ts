@@ -1,0 +1,212 @@
+import { Type } from 'typebox';
+import { isUuid } from '../src/ids.ts';
+import { traceIn } from '../src/traceparent.ts';
+import { pageOf } from './http/answers/cursor.ts';
+import type { App } from './http/connection/fastify.ts';
+import { takeWait } from './http/connection/memory.ts';
+import { onHangup } from './http/connection/taken.ts';
+import { rawShapes } from './http/json/body.ts';
+import { bodyLimits } from './http/json/bodyLimits.ts';
+import { toNewJob } from './http/json/jobBody.ts';
+import { answer, answerLike, link, operation } from './http/openapi/operation.ts';
+import { Batch, BatchExplanation, BatchPage, BatchSpec, BatchStateName } from './schemas/batch.ts';
+import { decimal, MAX_WAIT_SECONDS, pageQuery, QueueName, ref, TIME_EXAMPLE } from './schemas/common.ts';
+
+const tags = ['Batches'];
+
+const BatchId = Type.Object({
+  id: Type.String({ description: 'The id of a batch, as Dibs gave it; opaque.' }),
+});
+
+const NONE = { scheduled: 0, ready: 0, blocked: 0, leased: 0, completed: 0, cancelled: 0, dead: 0 };
+
+export function batchRoutes(app: App, maxPayloadBytes: number): void {
+  app.route({
+    method: 'POST',
+    url: '/batches',
+    config: { verb: 'createBatch', raw: rawShapes(maxPayloadBytes).batch },
+    bodyLimit: bodyLimits(maxPayloadBytes).jobs,
+    schema: {
+      body: ref(BatchSpec),
+      ...operation({
+        operationId: 'createBatch',
+        tags,
+        summary: 'Create a batch: jobs that belong together, and what follows their end',
+        description:
+          'All or nothing. Later jobs come in with `batch` in their enqueue, while it is open. When it is closed and all of its jobs are ' +
+          'finished, its followers are enqueued: each exactly once, in the commit that finished the last job.',
+        answers: {
+          201: answerLike(
+            Batch,
+            { state: 'open', counts: { ...NONE, ready: 1 }, closed_at: null },
+            'The batch.',
+            {
+              Location: { type: 'string', description: 'The path of the batch.' },
+            },
+          ),
+        },
+        refusals: ['batch_not_found', 'batch_closed', 'queue_elsewhere', 'too_many_queues', 'queue_full'],
+      }),
+    },
+    links: {
+      201: {
+        look: link('getBatch', '$response.body#/id', 'Look at the batch, or wait for its end.'),
+        close: link('closeBatch', '$response.body#/id', 'Close it, so that it can end.'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { jobs = [], on_success, on_end, closed = false, ...named } = request.body;
+      const trace = traceIn(request.headers);
+      const batch = await request.verbs.createBatch({
+        ...named,
+        closed,
+        jobs: jobs.map((job) => toNewJob(job, trace)),
+        on_success: on_success && toNewJob(on_success, trace),
+        on_end: on_end && toNewJob(on_end, trace),
+      });
+      return reply.code(201).header('location', `/batches/${batch.id}`).send(batch);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/batches',
+    config: { verb: 'listBatches' },
+    schema: {
+      querystring: Type.Object(
+        {
+          queue: Type.Optional(ref(QueueName)),
+          state: Type.Optional(ref(BatchStateName)),
+          ...pageQuery,
+        },
+        { additionalProperties: false },
+      ),
+      ...operation({
+        operationId: 'listBatches',
+        tags,
+        summary: 'List batches, newest first',
+        description:
+          "A batch that has ended is kept for its queue's `retention_seconds`, and for an hour at least.",
+        answers: { 200: answer(ref(BatchPage), 'A page of batches.') },
+      }),
+    },
+    handler: async (request) => {
+      const { queue, state } = request.query;
+      const { items, next, away } = await pageOf({ of: 'batches', queue, state }, request.query, {
+        list: async (limit, after) => {
+          const page = await request.verbs.listBatches({ limit, after, queue, state });
+          return { items: page.batches, away: page.away };
+        },
+        keyOf: ({ id }) => id,
+        isKey: isUuid,
+      });
+      return { batches: items, next_cursor: next, away };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/batches/:id',
+    config: { verb: 'getBatch' },
+    schema: {
+      params: BatchId,
+      querystring: Type.Object(
+        {
+          wait_seconds: Type.Optional(
+            decimal({
+              minimum: 0,
+              maximum: MAX_WAIT_SECONDS,
+              default: 0,
+              description:
+                'How long to wait for the end of the batch; the timeout of the client must be longer.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      ...operation({
+        operationId: 'getBatch',
+        tags,
+        summary: 'Get a batch, or wait until it has ended',
+        description:
+          'With `wait_seconds` the answer comes as soon as it has `succeeded` or `ended`, and at the latest after that time.',
+        answers: { 200: answer(ref(Batch), 'The batch, as it is now.') },
+        refusals: ['batch_not_found', 'overloaded'],
+      }),
+    },
+    handler: (request) => {
+      const { id } = request.params;
+      const { wait_seconds = 0 } = request.query;
+      if (wait_seconds === 0) return request.verbs.getBatch({ id });
+      takeWait(request);
+      return request.verbs.waitForBatch({ id, wait_seconds, onHangup: (gone) => onHangup(request, gone) });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/batches/:id/explain',
+    config: { verb: 'explainBatch' },
+    schema: {
+      params: BatchId,
+      ...operation({
+        operationId: 'explainBatch',
+        tags,
+        summary: 'What does my batch wait for?',
+        description: 'The one reason, as a `code` for programs and in words.',
+        answers: { 200: answer(ref(BatchExplanation), 'The reason.') },
+        refusals: ['batch_not_found'],
+      }),
+    },
+    handler: (request) => request.verbs.explainBatch(request.params),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/batches/:id/close',
+    config: { verb: 'closeBatch' },
+    schema: {
+      params: BatchId,
+      ...operation({
+        operationId: 'closeBatch',
+        tags,
+        summary: 'Close a batch',
+        description:
+          'No more jobs come in, but those that its own jobs add with `enqueue` in their ack or nack. One without unfinished jobs ends at once.',
+        answers: { 200: answer(ref(Batch), 'The batch.') },
+        refusals: ['batch_not_found', 'batch_closed'],
+      }),
+    },
+    handler: (request) => request.verbs.closeBatch(request.params),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/batches/:id',
+    config: { verb: 'cancelBatch' },
+    schema: {
+      params: BatchId,
+      ...operation({
+        operationId: 'cancelBatch',
+        tags,
+        summary: 'Cancel a batch',
+        description:
+          'It is closed, and its jobs that wait are cancelled. Those that are leased go on. None of its followers is enqueued any more.',
+        answers: {
+          200: answerLike(
+            Batch,
+            {
+              state: 'ended',
+              counts: { ...NONE, completed: 984, cancelled: 16 },
+              followers: [],
+              finished_at: TIME_EXAMPLE,
+            },
+            'The batch.',
+          ),
+        },
+        refusals: ['batch_not_found'],
+      }),
+    },
+    handler: (request) => request.verbs.cancelBatch(request.params),
+  });
+}

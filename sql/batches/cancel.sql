@@ -1,0 +1,1 @@
+select dibs.cancel_batch(:id);

@@ -1,0 +1,1 @@
+select dibs.close_batch(:id);

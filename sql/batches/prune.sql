@@ -1,0 +1,13 @@
+-- Deletes batches that have ended, once their queue's retention is over, but not within an hour.
+delete from dibs.batches
+where id = any (array(
+    select b.id
+    from dibs.batches b
+    join dibs.queues q on q.id = b.queue_id
+    where b.finished_at <= now() - interval '1 hour'
+      and b.finished_at <= now() - q.retention_seconds * interval '1 second'
+      and dibs.unfinished_in_batch(b.id, 1) = 0
+    order by b.finished_at
+    limit 1000
+    for update of b skip locked
+  ));

@@ -1,0 +1,17 @@
+-- Closes a batch, and forgets what should follow it. Its jobs are cancelled after this (batches/cancel_jobs.sql).
+create or replace function dibs.cancel_batch(asked uuid)
+returns void
+language plpgsql
+as $function$
+begin
+  perform from dibs.batches where id = asked for update;
+  if not found then
+    raise exception using errcode = 'DB004', message = asked;
+  end if;
+  update dibs.batches set closed_at = now() where id = asked and closed_at is null;
+  delete from dibs.batch_followers where batch_id = asked;
+  perform dibs.end_batch(asked);
+end;
+$function$;
+
+revoke all on function dibs.cancel_batch from public;

@@ -1,0 +1,2 @@
+-- The newest jobs of a batch.
+-- include shared/matched_of_batch.sql order=desc beyond=<

@@ -1,0 +1,2 @@
+-- The oldest jobs of a batch.
+-- include shared/matched_of_batch.sql order=asc beyond=>
