@@ -339,8 +339,6 @@ $function$;
 CREATE OR REPLACE FUNCTION dibs.end_batch(asked uuid)
  RETURNS void
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
   near_end constant integer := 128;
@@ -817,8 +815,6 @@ $function$;
 CREATE OR REPLACE FUNCTION dibs.look_at_batches()
  RETURNS trigger
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
   noted constant text := coalesce(current_setting('dibs.batches', true), '');

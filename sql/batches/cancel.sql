@@ -1,1 +1,2 @@
+-- Closes a batch, so that nothing follows it.
 select dibs.cancel_batch(:id);

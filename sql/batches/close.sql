@@ -1,1 +1,2 @@
+-- Closes a batch.
 select dibs.close_batch(:id);

@@ -6,8 +6,6 @@
 create or replace function dibs.end_batch(asked uuid)
 returns void
 language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
 as $function$
 declare
   near_end constant integer := 128;

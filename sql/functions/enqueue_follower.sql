@@ -1,5 +1,6 @@
 -- Enqueues a follower of a batch, and forgets it. One that cannot be enqueued at once, because an open transaction holds its
 -- unique key, stays, and is due: the batch ends all the same.
+-- It runs with the rights of its owner: a replica may not insert jobs in this way by itself.
 create or replace function dibs.enqueue_follower(follower dibs.batch_followers)
 returns void
 language plpgsql

@@ -3,8 +3,6 @@
 create or replace function dibs.look_at_batches()
 returns trigger
 language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
 as $function$
 declare
   noted constant text := coalesce(current_setting('dibs.batches', true), '');

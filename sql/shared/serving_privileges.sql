@@ -7,7 +7,7 @@ from (values
   ('table', 'access_state', 'select, update'),
   ('table', 'arrival_marks', 'select, insert, update, delete'),
   ('table', 'audit', 'select, insert, update, delete'),
-  ('table', 'batch_ends', 'select, insert, delete'),
+  ('table', 'batch_ends', 'select, insert, update, delete'),
   ('table', 'batch_followers', 'select, insert, update, delete'),
   ('table', 'batches', 'select, insert, update, delete'),
   ('table', 'claim_limits', 'select, insert, update, delete'),

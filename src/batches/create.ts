@@ -1,5 +1,6 @@
 import { refuse } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
+import { holdOf } from '../enqueue/holdBatches.ts';
 import { checked, queueNameOf } from '../enqueue/intoQueues.ts';
 import { headersOf } from '../enqueue/newJob.ts';
 import { rareOf } from '../enqueue/rareFields.ts';
@@ -12,7 +13,6 @@ import type { Queues } from '../queues/cache.ts';
 import type { Places } from '../queues/elsewhere.ts';
 import { BATCH_FOLLOWERS, type BatchFollower, type NewBatch } from '../verbs/batches.ts';
 import type { NewJob } from '../verbs/enqueue.ts';
-import { holdOf } from './hold.ts';
 
 const statements = {
   create: planned('batches/create', row<{ id: string }>()),

@@ -1,4 +1,3 @@
-import { holding } from '../batches/hold.ts';
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrip.ts';
 import { isOutage, Refusal } from '../errors.ts';
@@ -17,6 +16,7 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import type { Capacity } from './capacity.ts';
 import { createTransact, type RelayOut, type Within } from './enqueueWithin.ts';
+import { holding } from './holdBatches.ts';
 import { createInsert, dealOut, type Insert } from './insert.ts';
 import { createInsertNewKeys } from './insertNewKeys.ts';
 import { checked, createIntoQueues, queueNameOf, refuseKeysElsewhere } from './intoQueues.ts';

@@ -1,4 +1,3 @@
-import { holdOf } from '../batches/hold.ts';
 import { queueElsewhere } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
@@ -9,6 +8,7 @@ import type { LockTurn } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
+import { holdOf } from './holdBatches.ts';
 import type { Insert } from './insert.ts';
 import { hasBatch, isElsewhere, type JobToInsert, queueIdsOf } from './newJob.ts';
 

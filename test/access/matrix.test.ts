@@ -79,9 +79,11 @@ async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
      returning id`,
     [queue],
   );
+  const batch = await at.ok('POST', '/batches', { queue });
   return {
     queue,
     schedule,
+    batch: batch.id,
     operation: operation?.id,
     ready: jobs[2].id,
     dead: dead.id,
@@ -129,7 +131,7 @@ function expectForeign(answer: Answer, { foreign, shows, hides = shows }: Case, 
   if (foreign === 403) expectProblem(answer, 403, 'forbidden');
   else if (foreign === 404) {
     expect(answer.status, answer.text).toBe(404);
-    expect(answer.body.code).toMatch(/^(job|schedule|operation)_not_found$/);
+    expect(answer.body.code).toMatch(/^(job|schedule|operation|batch)_not_found$/);
   } else {
     expect(answer.status, answer.text).toBe(200);
     if (foreign === 'item 404') expect(answer.body.acks[0].status).toBe(404);

@@ -497,7 +497,7 @@ test('the records of keys are deleted after 24 hours, and not before', async () 
   });
 });
 
-const NO_JOBS = { jobs: '[]', open_seconds: null, replaced: null };
+const NO_JOBS = { jobs: '[]', open_seconds: null, replaced: null, batches: null };
 
 describe.each([
   ['never analyzed', ''],

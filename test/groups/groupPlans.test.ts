@@ -121,6 +121,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
               ...newJobs(1, ids),
               groups,
               leads: groups.map(() => true),
+              batches: null,
             });
             expect(indexesOf(enqueue), outline(enqueue)).toEqual(['jobs_blocked', 'jobs_head']);
             expect(rowsTouched(enqueue), outline(enqueue)).toBeLessThanOrEqual(2 * count);

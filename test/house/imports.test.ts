@@ -35,6 +35,7 @@ const ROOMS = [
   'src/enqueue/',
   'src/relay/',
   'src/settle/',
+  'src/batches/',
   'src/schedules/',
   'src/claim/',
   'src/maintenance/',

@@ -156,7 +156,12 @@ describe('functions', () => {
 
   test('one that runs with the rights of its owner has a search_path of its own', () => {
     const trusted = functions.filter(({ text }) => /security definer/i.test(text));
-    expect(trusted.map(({ name }) => name)).toEqual(['dead_letter', 'enqueue', 'next_queue_id']);
+    expect(trusted.map(({ name }) => name)).toEqual([
+      'dead_letter',
+      'enqueue',
+      'enqueue_follower',
+      'next_queue_id',
+    ]);
     for (const { text } of trusted) expect(text).toContain('\nset search_path = pg_catalog, pg_temp\n');
   });
 

@@ -25,7 +25,7 @@ async function start(options: Parameters<typeof startService>[0]): Promise<Servi
 function requestOf(name: string): Request & { method: Method } {
   const { method, cases } = OPERATIONS[name] as (typeof OPERATIONS)[string];
   const leased = { id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN };
-  const nowhere = { ready: UNKNOWN_ID, dead: UNKNOWN_ID, leased, operation: UNKNOWN_ID };
+  const nowhere = { ready: UNKNOWN_ID, dead: UNKNOWN_ID, leased, operation: UNKNOWN_ID, batch: UNKNOWN_ID };
   const [first] = Object.values(cases);
   const request = first?.call({ ...nowhere, queue: 'nowhere', schedule: 'nowhere' }) as Request;
   return { method, ...request };

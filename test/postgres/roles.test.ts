@@ -88,6 +88,9 @@ const SERVES: Privileges = {
   'table dibs.access_state': 'select, update',
   'table dibs.arrival_marks': ALL,
   'table dibs.audit': ALL,
+  'table dibs.batch_ends': ALL,
+  'table dibs.batch_followers': ALL,
+  'table dibs.batches': ALL,
   'table dibs.claim_limits': ALL,
   'table dibs.claim_log': ALL,
   'table dibs.databases': 'insert, select, update',
@@ -120,16 +123,23 @@ const SERVES: Privileges = {
   'sequence dibs.queue_ids': 'select',
   'function dibs.backoff_seconds': 'execute',
   'function dibs.by_index': 'execute',
+  'function dibs.cancel_batch': 'execute',
   'function dibs.capacity': 'execute',
+  'function dibs.close_batch': 'execute',
+  'function dibs.count_batch_end': 'execute',
   'function dibs.count_placements': 'execute',
   'function dibs.dead_letter_header': 'execute',
   'function dibs.dead_letter_headers': 'execute',
+  'function dibs.end_batch': 'execute',
+  'function dibs.enqueue_follower': 'execute',
+  'function dibs.hold_batches': 'execute',
   'function dibs.insert_unique': 'execute',
   'function dibs.is_key_held': 'execute',
   'function dibs.next_queue_id': 'execute',
   'function dibs.place': 'execute',
   'function dibs.refuse_claim': 'execute',
   'function dibs.refuse_key': 'execute',
+  'function dibs.unfinished_in_batch': 'execute',
 };
 
 const sorted = (privileges: Privileges) => Object.entries(privileges).sort();
@@ -243,6 +253,20 @@ const CALLS = [
   'select dibs.capacity(1)',
   `select dibs.is_key_held(1, 'k')`,
   `select dibs.insert_unique(1, array[row(gen_random_uuid(), 0, null, 0, 5, null, '{}', '1', 'k', 60, null, null, null, null)::dibs.new_job])`,
+  // A batch that ends with a dead job, and one that is cancelled.
+  `do $$ declare batch uuid := gen_random_uuid(); begin
+    insert into dibs.batches (id, queue_id) values (batch, 1);
+    insert into dibs.batch_followers (batch_id, on_success, queue, delay_seconds, priority, headers, payload)
+    select batch, at, 'one', 0, 0, '{}', '1' from unnest('{true, false}'::boolean[]) as at;
+    perform dibs.hold_batches(array[batch]);
+    perform dibs.insert_unique(1, array[row(batch, 0, null, 0, 5, null, '{}', '1', 'b', null, null, null, null, null)::dibs.new_job], '{}',
+      jsonb_build_object(batch, batch));
+    perform dibs.close_batch(batch);
+    update dibs.jobs set state = 'dead', finished_at = now() where id = batch;
+    set constraints all immediate;
+    delete from dibs.jobs where id = batch;
+    perform dibs.cancel_batch(batch);
+  end $$`,
   `do $$ begin
     insert into dibs.databases (name, id) values ('home', gen_random_uuid());
     perform dibs.place(array['three'], null, '{}');

@@ -99,6 +99,13 @@ describe('the verbs of an engine', () => {
     getOperation: () => engine.getOperation({ id }),
     listOperations: () => engine.listOperations({ limit: 1 }),
     stopOperation: () => engine.stopOperation({ id }),
+    createBatch: () => engine.createBatch({ queue, jobs: [], closed: true }),
+    getBatch: () => engine.getBatch({ id }),
+    waitForBatch: () => engine.waitForBatch({ id, wait_seconds: 0 }),
+    listBatches: () => engine.listBatches({ limit: 1 }),
+    explainBatch: () => engine.explainBatch({ id }),
+    closeBatch: () => engine.closeBatch({ id }),
+    cancelBatch: () => engine.cancelBatch({ id }),
     getSchedule: () => engine.getSchedule({ name: 's' }),
     listSchedules: () => engine.listSchedules({ limit: 1, max_bytes: 1 }),
     putSchedule: () =>
@@ -133,6 +140,12 @@ describe('the verbs of an engine', () => {
     ),
     ...Object.fromEntries(
       ['getSchedule', 'deleteSchedule', 'triggerSchedule'].map((verb) => [verb, 'schedule_not_found']),
+    ),
+    ...Object.fromEntries(
+      ['getBatch', 'waitForBatch', 'explainBatch', 'closeBatch', 'cancelBatch'].map((verb) => [
+        verb,
+        'batch_not_found',
+      ]),
     ),
     deleteQueue: 'queue_not_found',
     getOperation: 'operation_not_found',

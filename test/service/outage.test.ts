@@ -108,7 +108,8 @@ const WITHOUT_DATABASE = ['getMetrics', 'createKey'];
 
 /** Each operation of the document that needs the database. */
 function eachOperation(leased: { id: string; lease_token: string }): [string, string, unknown?, Headers?][] {
-  const at = { queue: 'known', ready: ANY_ID, dead: ANY_ID, leased, schedule: 'none', operation: ANY_ID };
+  const ids = { ready: ANY_ID, dead: ANY_ID, operation: ANY_ID, batch: ANY_ID };
+  const at = { queue: 'known', leased, schedule: 'none', ...ids };
   return Object.entries(OPERATIONS)
     .filter(([name, { isPublic }]) => !isPublic && !WITHOUT_DATABASE.includes(name))
     .flatMap(([, { method, cases }]) =>

@@ -214,7 +214,12 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'maintenance/prune_claims': { planned: true, parameters: () => ({ from: '-infinity' }) },
   'enqueue/insert': {
     batch: true,
-    parameters: ({ queue }, ids) => ({ ...newJobs(queue, ids), groups: ids, leads: all(ids, true) }),
+    parameters: ({ queue }, ids) => ({
+      ...newJobs(queue, ids),
+      groups: ids,
+      leads: all(ids, true),
+      batches: ids,
+    }),
   },
   'enqueue/insert_new_keys': {
     batch: true,

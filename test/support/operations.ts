@@ -16,6 +16,8 @@ export interface Fixture {
   schedule: string;
   /** The id of an operation that is done. */
   operation: string;
+  /** The id of an open batch. */
+  batch: string;
 }
 
 /** A request: its path, without the method, and what goes with it. */
@@ -139,6 +141,11 @@ const settling = (verb: 'ack' | 'nack' | 'release' | 'extend', more: object = {}
                 call(mine, [{ queue: mine.queue }, { queue: theirs.queue }]),
               status: 403,
             },
+            'a chained enqueue into the foreign batch': {
+              call: (mine: Fixture, theirs: Fixture) =>
+                call(mine, [{ queue: mine.queue, batch: theirs.batch }]),
+              status: 404,
+            },
           },
         }
       : {}),
@@ -169,6 +176,12 @@ export const OPERATIONS: Record<string, Entry> = {
         call: ({ queue }) => ({ path: '/jobs', body: { queue }, headers: { prefer: 'wait=0' } }),
         allowed: 201,
         foreign: 403,
+      },
+    },
+    mixed: {
+      'a job into the foreign batch': {
+        call: (mine, theirs) => ({ path: '/jobs', body: { queue: mine.queue, batch: theirs.batch } }),
+        status: 404,
       },
     },
   },
@@ -355,6 +368,61 @@ export const OPERATIONS: Record<string, Entry> = {
     },
   },
   stopOperation: one('DELETE', 200, 404, ({ operation }) => ({ path: `/operations/${operation}` })),
+
+  createBatch: {
+    ...one('POST', 201, 403, ({ queue }) => ({ path: '/batches', body: { queue } })),
+    mixed: {
+      'a job in the foreign queue': {
+        call: (mine, theirs) => ({
+          path: '/batches',
+          body: { queue: mine.queue, jobs: [{ queue: theirs.queue }] },
+        }),
+        status: 403,
+      },
+      'a follower in the foreign queue': {
+        call: (mine, theirs) => ({
+          path: '/batches',
+          body: { queue: mine.queue, on_end: { queue: theirs.queue } },
+        }),
+        status: 403,
+      },
+      'a follower that joins the foreign batch': {
+        call: (mine, theirs) => ({
+          path: '/batches',
+          body: { queue: mine.queue, on_success: { queue: mine.queue, batch: theirs.batch } },
+        }),
+        status: 404,
+      },
+    },
+  },
+  getBatch: {
+    method: 'GET',
+    cases: {
+      'by id': { call: ({ batch }) => ({ path: `/batches/${batch}` }), allowed: 200, foreign: 404 },
+      waits: {
+        call: ({ batch }) => ({ path: `/batches/${batch}?wait_seconds=0.05` }),
+        allowed: 200,
+        foreign: 404,
+      },
+    },
+  },
+  listBatches: {
+    method: 'GET',
+    cases: {
+      all: listed('/batches?limit=1000', ({ batch }) => batch),
+      'of a queue': {
+        call: ({ queue }) => ({ path: `/batches?queue=${queue}` }),
+        allowed: 200,
+        foreign: 403,
+      },
+    },
+    mixed: {
+      'the cursor of another': cursorOfAnother('/batches', (text, { batch }) => text.includes(batch)),
+    },
+  },
+  explainBatch: one('GET', 200, 404, ({ batch }) => ({ path: `/batches/${batch}/explain` })),
+  closeBatch: one('POST', 200, 404, ({ batch }) => ({ path: `/batches/${batch}/close` })),
+  cancelBatch: one('DELETE', 200, 404, ({ batch }) => ({ path: `/batches/${batch}` })),
 
   listSchedules: {
     method: 'GET',
