@@ -1,5 +1,6 @@
 -- In the database of a queue: whether an operation works on it, or moves jobs there. And the other queue that has to stay in its
--- database: where its dead jobs go, or one whose dead jobs go to it.
+-- database: where its dead jobs go, or one whose dead jobs go to it. And a batch that has not ended, of the queue or with a job in it:
+-- a batch is in one database.
 select
   exists (
     select from dibs.operations where state = 'running' and (queue_id = :queue_id or to_id = :queue_id)
@@ -10,4 +11,23 @@ select
     join dibs.queues other on other.name = own.dead_letter_queue or other.dead_letter_queue = own.name
     where own.id = :queue_id
     limit 1
-  ) as tied_to;
+  ) as tied_to,
+  (
+    select b.id
+    from dibs.batches b
+    where b.finished_at is null
+      and (
+        b.queue_id = :queue_id
+        or exists (
+          select from dibs.jobs j
+          where j.batch_id = b.id and j.state in ('scheduled', 'ready', 'blocked', 'leased') and j.queue_id = :queue_id
+        )
+        or exists (
+          select from dibs.batch_followers f
+          join dibs.queues q on q.name = f.queue
+          where f.batch_id = b.id and q.id = :queue_id
+        )
+      )
+    order by b.id
+    limit 1
+  ) as batch;

@@ -3172,6 +3172,7 @@ export interface StatementTypes {
     columns: {
       is_busy: boolean;
       tied_to: string;
+      batch: string;
     };
   };
   'relocation/claim_arrival': {

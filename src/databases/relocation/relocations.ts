@@ -21,7 +21,10 @@ import { workOn } from './work.ts';
 /** A replica works on so many at once. */
 const AT_ONCE = 4;
 
-const busy = planned('relocation/busy', row<{ is_busy: boolean; tied_to: string | null }>());
+const busy = planned(
+  'relocation/busy',
+  row<{ is_busy: boolean; tied_to: string | null; batch: string | null }>(),
+);
 
 const awayRefusal = (name: string) => unavailable(`The database "${name}" does not answer. Try again later.`);
 
@@ -59,6 +62,7 @@ export function createRelocations(context: {
     const { queue_id } = place;
     const [found] = await engineAt(members, place).base.db.query(busy, { queue_id });
     if (found?.is_busy) throw queueBusy(queue, 'is worked on by an operation');
+    if (found?.batch) throw queueBusy(queue, `has jobs of the batch ${found.batch}, or follows it`);
     if (found?.tied_to)
       throw queueBusy(queue, `and queue ${found.tied_to} stay together: dead jobs of one go to the other`);
     return place;
