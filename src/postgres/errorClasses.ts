@@ -40,6 +40,12 @@ export function isRetryable(error: unknown): boolean {
   return state === '40001' || state === '40P01' || isStalePlan(error) || violates(error, 'jobs_head');
 }
 
+/**
+ * Whether the server ended the connection because it had been idle for too long (idle_session_timeout). It does so before it reads
+ * a statement: none of those that were sent has begun.
+ */
+export const wasIdle = (error: unknown): boolean => sqlState(error) === '57P05';
+
 /** Whether a row that was sent is at fault. When the rows are sent one by one, only the bad one fails. */
 export function isDataError(error: unknown): boolean {
   return /^(22|23|DB00[45])/.test(sqlState(error) ?? '');
@@ -104,7 +110,7 @@ export const isKeyTaken = (error: unknown): boolean => violates(error, 'jobs_uni
  * The server ends the connection. It may have committed just before: nobody can tell. Any other error that a server
  * reports has undone its transaction.
  */
-const ENDED = /^(57P01|57P02|57P05|08...|25P0[34])$/;
+const ENDED = /^(57P01|57P02|08...|25P0[34])$/;
 /** The driver gave up before it sent anything. */
 const NOT_SENT =
   /^(timeout exceeded when trying to connect|Cannot use a pool after|Connection terminated due to connection timeout)/;

@@ -1,5 +1,5 @@
 import { unavailable } from '../errors.ts';
-import { isRetryable, isStalePlan, isTimeLimit, outageAsRefusal } from './errorClasses.ts';
+import { isRetryable, isStalePlan, isTimeLimit, outageAsRefusal, wasIdle } from './errorClasses.ts';
 import type { OutageLog } from './outageLog.ts';
 
 /** A transaction that others undo is tried so often. */
@@ -17,6 +17,7 @@ export const createRetries =
         return await attempt();
       } catch (error) {
         // Every connection of the pool may have the stale plan.
+        if (wasIdle(error) && tries < MOST_TRIES) continue;
         if (isRetryable(error) && tries < (isStalePlan(error) ? connections + 1 : MOST_TRIES)) continue;
         if (isRetryable(error)) {
           log.undone(error);
