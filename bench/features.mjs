@@ -11,6 +11,9 @@ import { trouble, wrk } from './lib/wrk.mjs';
 
 /** The load of follow-ups claims far ahead. */
 const LEASED_AHEAD = 20_000;
+/** Enough jobs of one batch that none of the runs comes to its end. */
+const IN_BATCH = 200_000;
+
 const LEASED_AHEAD_QUEUES = new Set(['together', 'apart']);
 
 /** A prefix that no other run has. */
@@ -32,8 +35,7 @@ async function measured({ base, pid, server, connections, seconds }, script, arg
 
 /** Enqueues with something of their own in each request. Takes the jobs out again, so that the tables stay small. */
 async function varied(load, queue, headers, more) {
-  const body = headers ? jobText(queue) : jobText(queue, more);
-  const args = [prefix(), headers, body];
+  const args = [prefix(), headers, jobText(queue, more)];
   const result = await measured(load, 'varied', args, ({ requests, not_2xx }) => requests - not_2xx);
   await drain(load.base, queue, {
     each: (jobs, http) => http.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
@@ -121,6 +123,24 @@ const PAIRS = {
     row: 8,
     ...cycles('cycles of groups, all distinct', 'groupCycle', 0.75, { more: { group: '#' } }),
   },
+  batchEnqueue: {
+    row: 12,
+    what: 'enqueues into one batch',
+    batch: 'open',
+    against: plain,
+    run: (load, { more }) => varied(load, 'batchEnqueue', NO_KEY, more),
+    atLeast: 0.8,
+  },
+  batchFinish: {
+    row: 12,
+    what: 'cycles that finish the jobs of one closed batch',
+    batch: 'closed',
+    filled: ['alone', 'batchFinish'],
+    count: IN_BATCH,
+    against: { name: 'cycles', run: (load) => cycle(load, 'alone') },
+    run: (load) => cycle(load, 'batchFinish'),
+    atLeast: 0.8,
+  },
   followUps: {
     row: 9,
     what: 'acks with one follow-up',
@@ -158,9 +178,19 @@ const PAIRS = {
   },
 };
 
-/** Configures and fills the queues of a pair. The last one is that of the feature. */
-async function prepare(base, { filled = [], more, config }) {
+/** Configures and fills the queues of a pair. The last one is that of the feature. Its jobs are in one batch, where it has one. */
+async function prepare(base, pair) {
+  const { filled = [], batch } = pair;
   const feature = filled.at(-1);
+  const batches = client(base);
+  const { id } = batch === undefined ? {} : (await batches.post('/batches', { queue: 'batch' })).body;
+  if (id !== undefined) pair.more = { batch: id };
+  await fillAll(base, pair, feature);
+  if (batch === 'closed') await batches.post(`/batches/${id}/close`, {});
+  batches.close();
+}
+
+async function fillAll(base, { filled = [], more, config, count }, feature) {
   if (config) {
     const http = client(base);
     await http.call('PUT', `/queues/${feature}`, JSON.stringify(config));
@@ -170,7 +200,7 @@ async function prepare(base, { filled = [], more, config }) {
     const text = jobText(queue, queue === feature ? more : undefined);
     const isVaried = text.includes('#');
     const job = isVaried ? (i) => text.replace('#', feature === 'fair' ? i % 10 : `first-${i}`) : text;
-    await fill(base, LEASED_AHEAD_QUEUES.has(queue) ? LEASED_AHEAD : READY, job);
+    await fill(base, count ?? (LEASED_AHEAD_QUEUES.has(queue) ? LEASED_AHEAD : READY), job);
   }
 }
 
@@ -192,14 +222,15 @@ await benchmark(
     const load = { base: replica.url, pid: replica.pid, server, connections, seconds };
     for (const pair of pairs) await prepare(replica.url, pair);
     await settle(url);
-    for (const { run, against } of pairs)
-      for (const one of [against.run, run, against.run, run])
-        await one({ ...load, seconds: 2 }).catch(() => undefined);
+    for (const pair of pairs)
+      for (const one of [pair.against.run, pair.run, pair.against.run, pair.run])
+        await one({ ...load, seconds: 2 }, pair).catch(() => undefined);
 
     const found = pairs.map(() => ({ plain: [], feature: [], ratio: [], dibs: [], postgres: [], cpu: [] }));
     for (let round = 1; round <= rounds; round++) {
       const rows = [];
-      for (const [i, { what, against, run }] of pairs.entries()) {
+      for (const [i, pair] of pairs.entries()) {
+        const { what, against, run } = pair;
         const sides = [
           ['plain', against.run],
           ['feature', run],
@@ -208,7 +239,7 @@ await benchmark(
         const cpu = {};
         for (const [side, work] of round % 2 ? sides : sides.toReversed()) {
           await settle(url);
-          const result = await work(load);
+          const result = await work(load, pair);
           found[i][side].push(result.rate);
           cpu[side] = result;
           if (result.trouble) notes.push(`${side}: ${result.trouble}`);

@@ -1746,6 +1746,8 @@ CREATE INDEX batches_finished ON dibs.batches USING btree (finished_at) WHERE (f
 
 CREATE INDEX batches_queue ON dibs.batches USING btree (queue_id, id);
 
+CREATE INDEX batches_unfinished ON dibs.batches USING btree (closed_at) WHERE (finished_at IS NULL);
+
 CREATE INDEX fair_marks_queue ON dibs.fair_marks USING btree (queue_id);
 
 CREATE INDEX free_queue_ids_since ON dibs.free_queue_ids USING btree (since);

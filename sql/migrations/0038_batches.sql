@@ -29,6 +29,8 @@ create table dibs.batches (
   constraint batch_succeeded check (finished_at is not null or not succeeded)
 );
 create index batches_queue on dibs.batches (queue_id, id);
+-- What has not ended is counted for the metrics.
+create index batches_unfinished on dibs.batches (closed_at) where finished_at is null;
 create index batches_finished on dibs.batches (finished_at) where finished_at is not null;
 
 -- The jobs to enqueue at the end of a batch. A row goes when its job is enqueued, or cannot be any more.

@@ -6,27 +6,59 @@ const statements = {
   fold: planned('batches/fold', row<{ id: string; rows: number }>()),
   end: planned('batches/end'),
   followers: planned('batches/due_followers', row<{ tried: number }>()),
+  unfinished: planned(
+    'batches/unfinished',
+    row<{ open: number; running: number; oldest_seconds: number | null }>(),
+  ),
   prune: planned('batches/prune'),
 };
 
 /** How many ends of jobs are added at once. */
 const ROWS = 5000;
+/** Batches are counted up to so many, this often. */
+const MOST_COUNTED = 100_000;
+const COUNT_MS = 10_000;
 
-/**
- * Adds up what has ended, and looks at each batch of which jobs have ended. That finds one whose last jobs were finished by more
- * transactions at once than end_batch.sql takes one after the other. Then enqueues followers that were held up.
- */
-export function followBatches({ db }: { db: Db }) {
+/** Batches that have not ended. */
+export interface UnfinishedBatches {
+  open: number;
+  running: number;
+  /** How long the oldest of those that run has been closed. */
+  oldestSeconds: number;
+}
+
+/** What is done for batches beside the requests. */
+export function createBatchDuty({ db }: { db: Db }) {
   let restsUntil = Number.NEGATIVE_INFINITY;
-  return async (): Promise<boolean> => {
-    const started = performance.now();
-    if (started < restsUntil) return false;
-    const batches = await db.query(statements.fold, { limit: ROWS });
-    for (const { id } of batches) await db.query(statements.end, { id });
-    await db.query(statements.followers);
-    const ended = performance.now();
-    restsUntil = ended + restAfter(ended - started, 'batches');
-    return false;
+  let countedAt = Number.NEGATIVE_INFINITY;
+  let unfinished: UnfinishedBatches = { open: 0, running: 0, oldestSeconds: 0 };
+
+  async function count(): Promise<void> {
+    const [found] = await db.query(statements.unfinished, { most: MOST_COUNTED });
+    const { open = 0, running = 0, oldest_seconds } = found ?? {};
+    unfinished = { open, running, oldestSeconds: oldest_seconds ?? 0 };
+    countedAt = performance.now();
+  }
+
+  return {
+    /**
+     * Adds up what has ended, and looks at each batch of which jobs have ended. That finds one whose last jobs were finished by
+     * more transactions at once than end_batch.sql takes one after the other. Then enqueues followers that were held up.
+     */
+    async run(): Promise<boolean> {
+      const started = performance.now();
+      if (started < restsUntil) return false;
+      const batches = await db.query(statements.fold, { limit: ROWS });
+      for (const { id } of batches) await db.query(statements.end, { id });
+      await db.query(statements.followers);
+      if (batches.reduce((sum, { rows }) => sum + rows, 0) === ROWS) return true;
+      if (started > countedAt + COUNT_MS) await count();
+      const ended = performance.now();
+      restsUntil = ended + restAfter(ended - started, 'batches');
+      return false;
+    },
+
+    unfinished: (): UnfinishedBatches => unfinished,
   };
 }
 

@@ -4,6 +4,7 @@ import { createKeys } from '../access/keys.ts';
 import { createBatches } from '../batches/batches.ts';
 import { createCancelJobs } from '../batches/cancelJobs.ts';
 import { createCreateBatch } from '../batches/create.ts';
+import { createBatchDuty } from '../batches/duty.ts';
 import { createExplainBatch } from '../batches/explain.ts';
 import { createBatchWaits } from '../batches/wait.ts';
 import { ORDER_IN_TRIP } from '../batching/roundTrip.ts';
@@ -120,6 +121,7 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     changeJob: createChangeJob({ ...base, groups, getJob: jobLooks.get }),
     history: createHistory(base),
     batches,
+    batchDuty: createBatchDuty(base),
     batchWaits: createBatchWaits({ ...base, get: batches.get }),
     explainBatch: createExplainBatch({ ...base, get: batches.get }),
   };
@@ -152,7 +154,7 @@ type QueueRooms = ReturnType<typeof queueRooms>;
 /** The rooms that tell numbers. */
 function countingRooms(
   base: Base,
-  { claims, waits, relay }: JobRooms,
+  { claims, waits, relay, batchDuty }: JobRooms,
   { countCache, queueLooks, queueNumbers }: QueueRooms,
 ) {
   const { db, tally, totals, memory, ledger } = base;
@@ -175,6 +177,7 @@ function countingRooms(
     heldSeconds: depths.heldSeconds,
     queueNumbersUsed: queueNumbers.used,
     relayed: relay?.waiting,
+    unfinishedBatches: batchDuty.unfinished,
   };
   return {
     dutyLog,

@@ -1,4 +1,4 @@
-import { followBatches, pruneBatches } from '../batches/duty.ts';
+import { pruneBatches } from '../batches/duty.ts';
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { ClaimsInDatabase } from '../claim/claims.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
@@ -88,6 +88,7 @@ interface Context {
   tally: Tally;
   count(): Promise<boolean>;
   operations: { run(): Promise<boolean> };
+  batchDuty: { run(): Promise<boolean> };
   queueNumbers: { run(): Promise<boolean> };
   /** Set where there are several databases. */
   relay: Relay | undefined;
@@ -150,7 +151,7 @@ function dutiesOf(context: Context): Duty[] {
       worksNow: () => repair.hasMissed() || (rest.leads() && !repair.hasSeenAll(rest.dozesFrom())),
     },
 
-    { name: 'batches', everyMs: BATCHES_MS, ...unseen(followBatches(context)) },
+    { name: 'batches', everyMs: BATCHES_MS, ...unseen(context.batchDuty.run) },
     { name: 'prune_batches', everyMs: PRUNE_BATCHES_MS, ...unseen(pruneBatches(context)) },
     { name: 'prune_answers', everyMs: PRUNE_MS, ...unseen(pruneAnswers(context)) },
     { name: 'prune_windows', everyMs: PRUNE_MS, ...unseen(pruneWindows(context)) },

@@ -23,6 +23,7 @@ export interface ReplicaParts {
   loopLag(): number;
   heldSeconds(): number;
   queueNumbersUsed(): number | undefined;
+  unfinishedBatches(): { open: number; running: number; oldestSeconds: number };
   /** Set where there are several databases. */
   relayed?: (() => { jobs: number; oldestSeconds: number }) | undefined;
 }
@@ -120,6 +121,22 @@ function relayFamilies({ relayed }: ReplicaParts): Family[] {
   ];
 }
 
+function batchFamilies({ unfinishedBatches }: ReplicaParts): Family[] {
+  const { open, running, oldestSeconds } = unfinishedBatches();
+  return [
+    family('gauge', 'dibs_batches_unfinished', 'Batches that have not ended. Take the max over replicas.', [
+      [open, labelled({ state: 'open' })],
+      [running, labelled({ state: 'running' })],
+    ]),
+    family(
+      'gauge',
+      'dibs_batches_oldest_running_seconds',
+      'For how long the oldest batch that runs has been closed. Take the max over replicas.',
+      [[oldestSeconds]],
+    ),
+  ];
+}
+
 function ofProcess(parts: ReplicaParts): Family[] {
   const { memory, ledger, openClaims, loopLag } = parts;
   const cpu = process.cpuUsage();
@@ -177,6 +194,7 @@ export function processFamilies(parts: ReplicaParts): Family[] {
     ]),
     ...dutyFamilies(parts),
     ...databaseFamilies(parts),
+    ...batchFamilies(parts),
     ...relayFamilies(parts),
     ...ofProcess(parts),
   ];

@@ -340,6 +340,16 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: Record<never, never>;
   };
+  'batches/unfinished': {
+    parameters: {
+      most: number | null;
+    };
+    columns: {
+      open: number;
+      running: number;
+      oldest_seconds: number;
+    };
+  };
   'changing/cancel': {
     parameters: {
       queue_id: number | null;
