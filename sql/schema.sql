@@ -382,7 +382,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision, on_duplicate text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION dibs.enqueue(queue text, payload json DEFAULT 'null'::json, headers json DEFAULT '{}'::json, priority integer DEFAULT 0, delay_seconds double precision DEFAULT NULL::double precision, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, backoff json DEFAULT NULL::json, unique_key text DEFAULT NULL::text, unique_for_seconds double precision DEFAULT NULL::double precision, "group" text DEFAULT NULL::text, fairness_key text DEFAULT NULL::text, expires_in_seconds double precision DEFAULT NULL::double precision, on_duplicate text DEFAULT NULL::text, unique_until text DEFAULT NULL::text)
  RETURNS uuid
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -419,6 +419,8 @@ begin
     when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
     when on_duplicate is not null and unique_key is null then 'on_duplicate needs a unique_key'
     when on_duplicate not in ('keep', 'replace') then 'on_duplicate must be keep or replace'
+    when unique_until is not null and unique_key is null then 'unique_until needs a unique_key'
+    when unique_until not in ('finished', 'claimed') then 'unique_until must be finished or claimed'
     when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
     when char_length("group") not between 1 and 256 then 'group must have 1 to 256 characters'
     when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
@@ -463,7 +465,8 @@ begin
           unique_key, unique_for_seconds, "group", fairness_key,
           expires_in_seconds, null
         )::dibs.new_job,
-        coalesce(on_duplicate = 'replace', false)
+        coalesce(on_duplicate = 'replace', false),
+        frees => coalesce(unique_until = 'claimed', false)
       );
       exit when job.id is not null;
     end if;
@@ -500,7 +503,8 @@ begin
           follower.expires_in_seconds, null
         )::dibs.new_job,
         follower.on_duplicate is not distinct from 'replace',
-        follower.joins
+        follower.joins,
+        follower.unique_until is not distinct from 'claimed'
       );
       exit when job.id is not null;
     end if;
@@ -542,7 +546,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, asked dibs.new_job[], replacing text[] DEFAULT '{}'::text[], batches jsonb DEFAULT NULL::jsonb)
+CREATE OR REPLACE FUNCTION dibs.insert_unique(queue integer, asked dibs.new_job[], replacing text[] DEFAULT '{}'::text[], batches jsonb DEFAULT NULL::jsonb, freeing text[] DEFAULT '{}'::text[])
  RETURNS SETOF dibs.jobs
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -636,8 +640,12 @@ begin
       ) as holder
       where new.unique_key <> all (held)
     loop
-      return query select * from dibs.jobs where queue_id = $1 and id = opened.job_id;
-      if not found then
+      select * into job from dibs.jobs where queue_id = $1 and id = opened.job_id;
+      if found then
+        -- A claim may have freed it. The window holds it all the same.
+        job.unique_key := opened.unique_key;
+        return next job;
+      else
         job := json_populate_record(null::dibs.jobs, opened.job);
         job.headers := coalesce(opened.headers, job.headers);
         -- Read again: the job may have been deleted, and its end noted, since the window was read.
@@ -663,13 +671,14 @@ begin
       new as (
         select
           new.*, places[rank() over (order by new.id)] as position,
-          (batches ->> new.id::text)::uuid as batch_id, false as is_head
+          (batches ->> new.id::text)::uuid as batch_id, false as is_head,
+          case when new.unique_key = any (freeing) then new.unique_key end as own_key
         from unnest(asked) as new
       )
       insert into dibs.jobs
         (queue_id, id, state, run_at, payload_bytes,
           priority, max_attempts, backoff, headers, payload, unique_key, group_key, fairness_key
-          , expires_at, awaited_until, batch_id, is_head, position)
+          , expires_at, awaited_until, batch_id, own_key, is_head, position)
       select
         queue.id,
         new.id,
@@ -690,6 +699,7 @@ begin
         now() + new.expires_in_seconds * interval '1 second',
         now() + new.awaited_seconds * interval '1 second',
         new.batch_id,
+        new.own_key,
         new.is_head,
         coalesce(new.position, nextval('dibs.positions'))
       from queue
@@ -1079,7 +1089,7 @@ begin
 end;
 $function$;
 
-CREATE OR REPLACE FUNCTION dibs.put_in(queue dibs.queues, new dibs.new_job, replaces boolean DEFAULT false, batch uuid DEFAULT NULL::uuid)
+CREATE OR REPLACE FUNCTION dibs.put_in(queue dibs.queues, new dibs.new_job, replaces boolean DEFAULT false, batch uuid DEFAULT NULL::uuid, frees boolean DEFAULT false)
  RETURNS dibs.jobs
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1101,7 +1111,8 @@ begin
   from dibs.insert_unique(
     queue.id, array[new],
     case when replaces then array[new.unique_key] else '{}' end,
-    case when batch is not null then jsonb_build_object(new.id, batch) end
+    case when batch is not null then jsonb_build_object(new.id, batch) end,
+    case when frees then array[new.unique_key] else '{}' end
   );
   if job.id is distinct from new.id
     and (not replaces or job.state not in ('scheduled', 'ready', 'blocked'))
@@ -1147,6 +1158,53 @@ AS $function$
 begin
   raise exception using
     errcode = 'unique_violation', constraint = 'jobs_unique', message = 'an open window holds a unique key';
+end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.regain_keys(behind_queue integer, behind_id uuid, among uuid[] DEFAULT NULL::uuid[])
+ RETURNS TABLE(queue_id integer, id uuid, unique_key text, ready_in text)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  job record;
+begin
+  perform set_config('lock_timeout', '50ms', true);
+  for job in
+    -- Without a lock: with one, the planner would read the whole table where it takes it for empty.
+    select j.queue_id, j.id
+    from dibs.jobs j
+    where j.own_key is not null
+      and dibs.by_index(j.unique_key is null and j.state in ('scheduled', 'ready', 'blocked'))
+      and (j.queue_id, j.id) > (behind_queue, behind_id)
+      and (among is null or j.id = any (among))
+    order by j.queue_id, j.id
+    limit 100
+  loop
+    begin
+      update dibs.jobs j
+      set unique_key = own_key
+      where j.queue_id = job.queue_id
+        and j.id = job.id
+        and j.unique_key is null
+        and j.state in ('scheduled', 'ready', 'blocked');
+    exception
+      when unique_violation then
+        update dibs.jobs j
+        set own_key = null
+        where j.queue_id = job.queue_id
+          and j.id = job.id
+          and j.unique_key is null
+          and j.state in ('scheduled', 'ready', 'blocked');
+      when lock_not_available then
+        null;
+    end;
+    return query
+      select j.queue_id, j.id, j.unique_key, case when j.state = 'ready' then q.name end
+      from dibs.jobs j
+      join dibs.queues q on q.id = j.queue_id
+      where j.queue_id = job.queue_id and j.id = job.id;
+  end loop;
 end;
 $function$;
 
@@ -1272,6 +1330,7 @@ create table dibs.batch_followers (
   on_duplicate text,
   joins uuid,
   due_at timestamp with time zone,
+  unique_until text,
   constraint batch_followers_batch FOREIGN KEY (batch_id) REFERENCES dibs.batches(id) ON DELETE CASCADE,
   constraint batch_followers_pkey PRIMARY KEY (batch_id, on_success)
 );
@@ -1412,6 +1471,7 @@ create table dibs.jobs (
   moved_to uuid,
   is_paused boolean,
   batch_id uuid,
+  own_key text,
   constraint job_state CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state >= 'completed'::dibs.job_state) = (finished_at IS NOT NULL)))) NOT VALID,
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
 )
@@ -1530,6 +1590,7 @@ create table dibs.relay (
   created_at timestamp with time zone not null default now(),
   awaited_until timestamp with time zone,
   on_duplicate text,
+  unique_until text,
   constraint relay_id UNIQUE (id),
   constraint relay_one CHECK (((job IS NULL) <> (moved IS NULL))),
   constraint relay_pkey PRIMARY KEY (place)
@@ -1588,6 +1649,7 @@ create table dibs.relocating_jobs (
   moved_to uuid,
   is_paused boolean,
   batch_id uuid,
+  own_key text,
   constraint relocating_jobs_pkey PRIMARY KEY (queue_id, id)
 )
 with (vacuum_truncate=false);
@@ -1779,6 +1841,8 @@ CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_a
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
 
 CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE ((group_key IS NOT NULL) AND dibs.by_index(is_head));
+
+CREATE INDEX jobs_keyless ON dibs.jobs USING btree (queue_id, id) WHERE ((own_key IS NOT NULL) AND dibs.by_index(((unique_key IS NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])))));
 
 CREATE INDEX jobs_leased ON dibs.jobs USING btree (lease_expires_at, queue_id) WHERE (state = 'leased'::dibs.job_state);
 

@@ -57,6 +57,8 @@ export interface JobRow extends AlwaysRead {
   lease_seconds?: number;
   /** Whether a client waits for the end of the job. */
   awaited?: boolean | null;
+  /** Whether it came back without its unique key (sql/shared/is_keyless.sql). */
+  is_keyless?: boolean | null;
 }
 
 export interface Job extends JobRow {

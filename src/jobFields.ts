@@ -68,6 +68,7 @@ export const COLUMNS = {
 
   position: { type: 'bigint', isMapped: true, hidden: 'It says nothing without those of other jobs.' },
   is_head: { type: 'boolean', hidden: '`explainJob` says what a job of a group waits for.' },
+  own_key: { type: 'text', isOptional: true, hidden: 'It is the `unique_key` whenever the job holds it.' },
   is_paused: { type: 'boolean', isOptional: true, hidden: '`getQueue` tells which groups are paused.' },
   backoff: { type: 'json', isOptional: true, hidden: 'The API takes it, and does not show it.' },
   expires_at: {

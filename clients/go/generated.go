@@ -511,6 +511,7 @@ type JobSpec struct {
 	// How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0.
 	UniqueForSeconds *float64 `json:"unique_for_seconds,omitempty"`
 	OnDuplicate *OnDuplicate `json:"on_duplicate,omitempty"`
+	UniqueUntil *UniqueUntil `json:"unique_until,omitempty"`
 	// Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none.
 	Group *string `json:"group,omitempty"`
 	// The id of the batch that it belongs to. The batch is open, or the job is added by the ack or nack of one of its jobs. A job that is `deduplicated` joins no batch. Not in schedules.
@@ -1117,6 +1118,9 @@ type SettleResults struct {
 	Jobs []LeasedJob `json:"jobs,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 }
+
+// UniqueUntil: How long a job holds its `unique_key`. `claimed`: a claim frees it, and `unique_key` is null then. A job that comes back holds it again within a second, unless another job has taken it: then it stays without. Only with a `unique_key`. Default: `finished`.
+type UniqueUntil = string
 
 // Version: Which Dibs answers.
 type Version struct {

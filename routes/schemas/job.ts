@@ -75,6 +75,13 @@ export const OnDuplicate = oneOf(['keep', 'replace'], {
     'stays as it is. Only with a `unique_key`. Default: `keep`.',
 });
 
+export const UniqueUntil = oneOf(['finished', 'claimed'], {
+  $id: 'UniqueUntil',
+  description:
+    'How long a job holds its `unique_key`. `claimed`: a claim frees it, and `unique_key` is null then. A job that comes back holds it again ' +
+    'within a second, unless another job has taken it: then it stays without. Only with a `unique_key`. Default: `finished`.',
+});
+
 export const JobSpec = Type.Object(
   {
     queue: Type.Optional(ref(QueueName)),
@@ -119,6 +126,7 @@ export const JobSpec = Type.Object(
       ),
     ),
     on_duplicate: Type.Optional(ref(OnDuplicate)),
+    unique_until: Type.Optional(ref(UniqueUntil)),
     group: Type.Optional(
       text(256, {
         description:

@@ -19,6 +19,7 @@ new as (
     new.*,
     null::bigint as position,
     (:batches::uuid[])[width_bucket(new.id, :ids::uuid[])] as batch_id,
+    null::text as own_key,
     :leads::boolean[] is not null
       and (:leads::boolean[])[width_bucket(new.id, :ids::uuid[])]
       and new.group_key <> all ((select paused_groups from queue)::text[])

@@ -9,7 +9,9 @@ with queue as materialized (
   select id from dibs.queues where id = :queue_id for key share
 ),
 asked as materialized (
-  select new.*, nextval('dibs.positions') as position, null::uuid as batch_id, false as is_head
+  select
+    new.*, nextval('dibs.positions') as position, null::uuid as batch_id, false as is_head,
+    case when new.unique_key = any (:freeing::text[]) then new.unique_key end as own_key
   from
   -- include shared/new_jobs.sql
 ),

@@ -10,5 +10,6 @@ from dibs.insert_unique(
     -- include shared/new_jobs.sql
   ),
   :replacing::text[],
-  :batches::jsonb
+  :batches::jsonb,
+  :freeing::text[]
 ) as j;

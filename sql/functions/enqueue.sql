@@ -17,7 +17,8 @@ create or replace function dibs.enqueue(
   "group" text default null,
   fairness_key text default null,
   expires_in_seconds double precision default null,
-  on_duplicate text default null
+  on_duplicate text default null,
+  unique_until text default null
 )
 returns uuid
 language plpgsql
@@ -55,6 +56,8 @@ begin
     when unique_for_seconds is not null and unique_key is null then 'unique_for_seconds needs a unique_key'
     when on_duplicate is not null and unique_key is null then 'on_duplicate needs a unique_key'
     when on_duplicate not in ('keep', 'replace') then 'on_duplicate must be keep or replace'
+    when unique_until is not null and unique_key is null then 'unique_until needs a unique_key'
+    when unique_until not in ('finished', 'claimed') then 'unique_until must be finished or claimed'
     when unique_for_seconds not between 0 and longest then 'unique_for_seconds must be from 0 to 31622400'
     when char_length("group") not between 1 and 256 then 'group must have 1 to 256 characters'
     when char_length(fairness_key) not between 1 and 256 then 'fairness_key must have 1 to 256 characters'
@@ -99,7 +102,8 @@ begin
           unique_key, unique_for_seconds, "group", fairness_key,
           expires_in_seconds, null
         )::dibs.new_job,
-        coalesce(on_duplicate = 'replace', false)
+        coalesce(on_duplicate = 'replace', false),
+        frees => coalesce(unique_until = 'claimed', false)
       );
       exit when job.id is not null;
     end if;

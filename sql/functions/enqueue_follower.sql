@@ -26,7 +26,8 @@ begin
           follower.expires_in_seconds, null
         )::dibs.new_job,
         follower.on_duplicate is not distinct from 'replace',
-        follower.joins
+        follower.joins,
+        follower.unique_until is not distinct from 'claimed'
       );
       exit when job.id is not null;
     end if;

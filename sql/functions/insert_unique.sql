@@ -10,11 +10,12 @@
 -- unfinished, the insert leaves our job out, and the next look finds the holder. If it has finished, only the window that
 -- it opened can still hold the key: the function looks for that window after the insert, and takes our job back.
 --
--- `batches` has the batch of each job that is in one, by the id of the job.
+-- A claim frees the keys `freeing`. `batches` has the batch of each job that is in one, by the id of the job.
 --
 -- It runs without sequential scans: a plan that was made while the table of windows was empty would be kept.
 create or replace function dibs.insert_unique(
-  queue integer, asked dibs.new_job[], replacing text[] default '{}', batches jsonb default null
+  queue integer, asked dibs.new_job[], replacing text[] default '{}', batches jsonb default null,
+  freeing text[] default '{}'
 )
 returns setof dibs.jobs
 language plpgsql
@@ -109,8 +110,12 @@ begin
       ) as holder
       where new.unique_key <> all (held)
     loop
-      return query select * from dibs.jobs where queue_id = $1 and id = opened.job_id;
-      if not found then
+      select * into job from dibs.jobs where queue_id = $1 and id = opened.job_id;
+      if found then
+        -- A claim may have freed it. The window holds it all the same.
+        job.unique_key := opened.unique_key;
+        return next job;
+      else
         job := json_populate_record(null::dibs.jobs, opened.job);
         job.headers := coalesce(opened.headers, job.headers);
         -- Read again: the job may have been deleted, and its end noted, since the window was read.
@@ -136,7 +141,8 @@ begin
       new as (
         select
           new.*, places[rank() over (order by new.id)] as position,
-          (batches ->> new.id::text)::uuid as batch_id, false as is_head
+          (batches ->> new.id::text)::uuid as batch_id, false as is_head,
+          case when new.unique_key = any (freeing) then new.unique_key end as own_key
         from unnest(asked) as new
       )
       -- include shared/insert_jobs.sql

@@ -1,7 +1,8 @@
 -- Inserts a job in a transaction that may stay open for long, and tells the replicas at its commit. The job is that of
 -- dibs.insert_unique: all nulls when the queue is gone.
 create or replace function dibs.put_in(
-  queue dibs.queues, new dibs.new_job, replaces boolean default false, batch uuid default null
+  queue dibs.queues, new dibs.new_job, replaces boolean default false, batch uuid default null,
+  frees boolean default false
 )
 returns dibs.jobs
 language plpgsql
@@ -24,7 +25,8 @@ begin
   from dibs.insert_unique(
     queue.id, array[new],
     case when replaces then array[new.unique_key] else '{}' end,
-    case when batch is not null then jsonb_build_object(new.id, batch) end
+    case when batch is not null then jsonb_build_object(new.id, batch) end,
+    case when frees then array[new.unique_key] else '{}' end
   );
   if job.id is distinct from new.id
     and (not replaces or job.state not in ('scheduled', 'ready', 'blocked'))

@@ -32,4 +32,6 @@ set
 where j.queue_id = :queue_id
   and j.id = any (array(select id from expired))
   and j.id between (:ids::uuid[])[1] and (:ids::uuid[])[cardinality(:ids::uuid[])]
-returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited;
+returning j.id, j.state, j.group_key as "group", j.awaited_until > now() as awaited,
+  -- include shared/is_keyless.sql
+;

@@ -3,7 +3,7 @@
 -- still waits for its end.
 select
   d.number,
-  r.queue, r.place, r.id, r.moved, r.on_duplicate,
+  r.queue, r.place, r.id, r.moved, r.on_duplicate, r.unique_until,
   extract(epoch from clock_timestamp() - r.created_at)::double precision as waited_seconds,
   extract(epoch from r.awaited_until - clock_timestamp())::double precision as awaited_seconds,
   -- include shared/asked_job.sql from=r.job

@@ -24,7 +24,7 @@ acked as (
   returning j.id, j.group_key
 ),
 new as (
-  select new.*, null::bigint as position, null::uuid as batch_id, false as is_head
+  select new.*, null::bigint as position, null::uuid as batch_id, null::text as own_key, false as is_head
   from
   -- include shared/new_jobs.sql
   where (

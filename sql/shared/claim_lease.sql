@@ -1,9 +1,11 @@
 -- Leases the picked jobs to their consumers: the rest of an UPDATE of dibs.jobs j.
 -- The token is a hash over the nonce of the consumer and the id of the job. So it cannot be guessed, and each lease has
 -- its own.
+-- A job whose key holds until it is claimed frees it.
 -- The times are those of the statement, and not of the transaction. That may have begun before another replica ended
 -- the lease before, and two leases of a job must not overlap.
 state = 'leased',
+unique_key = case when j.own_key is null then j.unique_key end,
 attempt = j.attempt + 1,
 deliveries = j.deliveries + 1,
 lease_token = encode(substring(sha256(

@@ -1,9 +1,9 @@
 -- The one insert of jobs. The statement around it names the queue (`queue`) and the jobs (`new`, with their positions,
--- their batches, and whether they are the heads of their groups at once).
+-- their batches, their keys until they are claimed, and whether they are the heads of their groups at once).
 insert into dibs.jobs
   (queue_id, id, state, run_at, payload_bytes,
     -- include shared/new_job_columns.sql
-    , expires_at, awaited_until, batch_id, is_head, position)
+    , expires_at, awaited_until, batch_id, own_key, is_head, position)
 select
   queue.id,
   new.id,
@@ -19,6 +19,7 @@ select
   now() + new.expires_in_seconds * interval '1 second',
   now() + new.awaited_seconds * interval '1 second',
   new.batch_id,
+  new.own_key,
   new.is_head,
   coalesce(new.position, nextval('dibs.positions'))
 from queue

@@ -58,5 +58,6 @@ from (values
   ('function', 'place', 'execute'),
   ('function', 'refuse_claim', 'execute'),
   ('function', 'refuse_key', 'execute'),
+  ('function', 'regain_keys', 'execute'),
   ('function', 'unfinished_in_batch', 'execute')
 ) as needed (kind, name, privileges)

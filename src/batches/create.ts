@@ -52,6 +52,7 @@ async function follow(
       headers: headersOf(job),
       payload: job.payload?.text ?? 'null',
       on_duplicate: job.on_duplicate ?? null,
+      unique_until: job.unique_until ?? null,
       joins: job.batch ?? null,
       ...rareOf(job),
     });

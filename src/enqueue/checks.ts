@@ -23,11 +23,13 @@ export const hasKeys = ({
   unique_key,
   unique_for_seconds,
   on_duplicate,
+  unique_until,
   group,
   fairness_key,
   batch,
 }: NewJob): boolean =>
-  (unique_key ?? unique_for_seconds ?? on_duplicate ?? group ?? fairness_key ?? batch) !== undefined;
+  (unique_key ?? unique_for_seconds ?? on_duplicate ?? unique_until ?? group ?? fairness_key ?? batch) !==
+  undefined;
 
 /** @throws Refusal `invalid_request`, with the path of the field below `at`, `batch_not_found` */
 export function checkKeys(job: NewJob, at: string): void {
@@ -37,6 +39,8 @@ export function checkKeys(job: NewJob, at: string): void {
     throw refuse(`${at}/unique_for_seconds`, 'needs a unique_key');
   if (job.on_duplicate !== undefined && job.unique_key === undefined)
     throw refuse(`${at}/on_duplicate`, 'needs a unique_key');
+  if (job.unique_until !== undefined && job.unique_key === undefined)
+    throw refuse(`${at}/unique_until`, 'needs a unique_key');
   if (job.batch !== undefined && !isUuid(job.batch)) throw batchNotFound(job.batch);
 }
 

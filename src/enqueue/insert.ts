@@ -5,6 +5,7 @@ import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import { ifAny } from './ifAny.ts';
 import {
+  freeingOf,
   hasBatch,
   hasGroup,
   hasUniqueKey,
@@ -141,9 +142,16 @@ export function createInsert(newId: (queueId: number) => string) {
       firsts.map(([job]) => job),
     );
     const replacing = textArray(firsts.flatMap(([job]) => (replaces(job) && job.unique_key) || []));
+    const freeing = freeingOf(firsts.map(([job]) => job));
     const inBatches = firsts.filter(([job]) => hasBatch(job)).map(([job, id]) => [id, job.batch]);
     const batches = inBatches.length > 0 ? JSON.stringify(Object.fromEntries(inBatches)) : null;
-    const rows = await on.query(statements.unique, { queue_id: queueId, ...parameters, replacing, batches });
+    const rows = await on.query(statements.unique, {
+      queue_id: queueId,
+      ...parameters,
+      replacing,
+      batches,
+      freeing,
+    });
     if (rows.length === 0) throw new QueueGone();
     const byId = new Map(rows.map((row) => [row.id, row]));
     const holders = new Map(rows.map((row) => [row.unique_key, row]));

@@ -5,7 +5,7 @@ import type { Database } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import { firstOfKeys } from './insert.ts';
-import { type Inserted, type JobToInsert, newJobParameters, toJob } from './newJob.ts';
+import { freeingOf, type Inserted, type JobToInsert, newJobParameters, toJob } from './newJob.ts';
 
 type Nullable<Row> = { [Column in keyof Row]: Row[Column] | null };
 
@@ -38,7 +38,11 @@ export function createInsertNewKeys(newId: (queueId: number) => string): InsertN
     const ids = firsts.map(() => newId(queueId));
     const keys = firsts.flatMap(({ unique_key }) => unique_key ?? []);
     const [rows = []] = await on.pipeline([
-      callOf(statements.insert, { queue_id: queueId, ...newJobParameters(ids, firsts) }),
+      callOf(statements.insert, {
+        queue_id: queueId,
+        ...newJobParameters(ids, firsts),
+        freeing: freeingOf(firsts),
+      }),
       callOf(statements.check, { queue_id: queueId, unique_keys: textArray(keys), ids }),
     ]);
     if (rows.length === 0) throw new QueueGone();

@@ -21,6 +21,7 @@ export interface JobToInsert extends RareFields {
   payload: string;
   awaited_seconds: number | null;
   on_duplicate: string | null;
+  unique_until: string | null;
   batch: string | null;
 }
 
@@ -32,6 +33,10 @@ export const hasUniqueKey = (job: JobToInsert): boolean => job.unique_key !== nu
 
 /** Whether it replaces a job that waits and has its key. */
 export const replaces = ({ on_duplicate }: JobToInsert): boolean => on_duplicate === 'replace';
+
+/** The unique keys that a claim frees. */
+export const freeingOf = (jobs: JobToInsert[]) =>
+  textArray(jobs.flatMap((job) => (job.unique_until === 'claimed' && job.unique_key) || []));
 
 /** The ids of the queues of these jobs, ascending. */
 export const queueIdsOf = (jobs: JobToInsert[]): number[] =>
@@ -59,6 +64,7 @@ export const toInsert = (job: NewJob, queue: Queue, run_at: Date | null): JobToI
       payload: job.payload?.text ?? 'null',
       awaited_seconds: job.awaited_seconds === undefined ? null : job.awaited_seconds + KEPT_SECONDS,
       on_duplicate: job.on_duplicate ?? null,
+      unique_until: job.unique_until ?? null,
       batch: job.batch ?? null,
     },
     rareOf(job),

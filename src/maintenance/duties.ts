@@ -2,6 +2,7 @@ import { pruneBatches } from '../batches/duty.ts';
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { ClaimsInDatabase } from '../claim/claims.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
+import { regainKeys } from '../enqueue/regainKeys.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import { recallPassedOver } from '../floor/recallPassedOver.ts';
 import { storeFloors } from '../floor/storedFloors.ts';
@@ -47,6 +48,7 @@ const OPERATIONS_MS = 500;
 const RELAY_MS = 500;
 const RELOCATIONS_MS = 2000;
 const BATCHES_MS = 500;
+const REGAIN_MS = 200;
 const PRUNE_BATCHES_MS = 60_000;
 const PRUNE_OPERATIONS_MS = 60_000;
 const CUT_MS = 60_000;
@@ -151,6 +153,7 @@ function dutiesOf(context: Context): Duty[] {
       worksNow: () => repair.hasMissed() || (rest.leads() && !repair.hasSeenAll(rest.dozesFrom())),
     },
 
+    { name: 'regain_keys', everyMs: REGAIN_MS, ...unseen(regainKeys(context)) },
     { name: 'batches', everyMs: BATCHES_MS, ...unseen(context.batchDuty.run) },
     { name: 'prune_batches', everyMs: PRUNE_BATCHES_MS, ...unseen(pruneBatches(context)) },
     { name: 'prune_answers', everyMs: PRUNE_MS, ...unseen(pruneAnswers(context)) },

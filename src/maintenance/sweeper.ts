@@ -1,4 +1,5 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import { type MayBeKeyless, regainAtOnce } from '../enqueue/regainKeys.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
@@ -58,7 +59,7 @@ const MOST_FOUND = 200_000;
 
 const statements = {
   dueLeases: prepared('maintenance/due_leases', row<Due>()),
-  rescue: prepared('maintenance/rescue', row<Moved & Changed>()),
+  rescue: prepared('maintenance/rescue', row<Moved & Changed & MayBeKeyless>()),
   dueScheduled: prepared('maintenance/due_scheduled', row<Due>()),
   promote: prepared('maintenance/promote', row<Moved>()),
   dueExpiries: prepared('maintenance/due_expiries', row<Due>()),
@@ -90,6 +91,7 @@ async function moveDue(
   );
   tell?.(queueId, jobs);
   waiters.changed(jobs);
+  await regainAtOnce({ db, notifier }, jobs);
   const queue = await queues.byId(queueId);
   if (!queue) return;
   await settlement.dropCancelled(queue, jobs);

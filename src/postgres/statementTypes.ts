@@ -298,6 +298,7 @@ export interface StatementTypes {
       fairness_key: string | null;
       expires_in_seconds: number | null;
       on_duplicate: string | null;
+      unique_until: string | null;
       joins: string | null;
     };
     columns: Record<never, never>;
@@ -1283,6 +1284,7 @@ export interface StatementTypes {
   'enqueue/insert_new_keys': {
     parameters: {
       queue_id: number | null;
+      freeing: (string | null)[] | TextArray | null;
       ids: (string | null)[] | null;
       delays: (number | null)[] | null;
       run_ats: (string | null)[] | null;
@@ -1343,6 +1345,7 @@ export interface StatementTypes {
       waits: (number | null)[] | null;
       replacing: (string | null)[] | TextArray | null;
       batches: unknown | null;
+      freeing: (string | null)[] | TextArray | null;
     };
     columns: {
       state: JobState;
@@ -1364,6 +1367,19 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+    };
+  };
+  'enqueue/regain_keys': {
+    parameters: {
+      behind_queue: number | null;
+      behind_id: string | null;
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      queue_id: number;
+      id: string;
+      unique_key: string;
+      ready_in: string;
     };
   };
   'floor/arrivals': {
@@ -2156,6 +2172,7 @@ export interface StatementTypes {
       state: JobState;
       group: string;
       awaited: boolean;
+      is_keyless: boolean;
     };
   };
   'metrics/add': {
@@ -3074,6 +3091,7 @@ export interface StatementTypes {
       id: string;
       moved: string;
       on_duplicate: string;
+      unique_until: string;
       waited_seconds: number;
       awaited_seconds: number;
       delay_seconds: number;
@@ -3141,6 +3159,7 @@ export interface StatementTypes {
       queue: string | null;
       on_duplicates: (string | null)[] | TextArray | null;
       ids: (string | null)[] | null;
+      unique_untils: (string | null)[] | TextArray | null;
       delays: (number | null)[] | null;
       run_ats: (string | null)[] | null;
       priorities: (number | null)[] | null;
@@ -3883,6 +3902,7 @@ export interface StatementTypes {
       finished_at: string;
       result: string;
       awaited: boolean;
+      is_keyless: boolean;
       id: string;
       priority: number;
       attempt: number;
@@ -3915,6 +3935,7 @@ export interface StatementTypes {
       finished_at: string;
       result: string;
       awaited: boolean;
+      is_keyless: boolean;
       id: string;
       priority: number;
       attempt: number;
@@ -4157,6 +4178,7 @@ export interface StatementTypes {
       id: string;
       moved: string;
       on_duplicate: string;
+      unique_until: string;
       waited_seconds: number;
       delay_seconds: number;
       run_at: string;

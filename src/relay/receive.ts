@@ -23,6 +23,7 @@ export interface RelayedJob extends RareFields {
   /** The line of a job that an operation moves. Then all below is null. */
   moved: string | null;
   on_duplicate: string | null;
+  unique_until: string | null;
   waited_seconds: number;
   /** For how long a client still waits for its end. */
   awaited_seconds: number | null;
@@ -66,6 +67,7 @@ const toInsert = (job: RelayedJob, queue: Queue): JobToInsert => ({
   unique_key: job.unique_key,
   unique_for_seconds: job.unique_for_seconds,
   on_duplicate: job.on_duplicate,
+  unique_until: job.unique_until,
   batch: null,
   group: job.group,
   fairness_key: job.fairness_key,

@@ -28,6 +28,7 @@ export function createWrite(clock: Clock, attemptsOf: AttemptsOf, isFull: () => 
       queue: queue.name,
       ...newJobParameters(ids, jobs),
       on_duplicates: ifAny(jobs, (job) => job.on_duplicate),
+      unique_untils: ifAny(jobs, (job) => job.unique_until),
     });
     const { created_at } = written as { created_at: string };
     return jobs.map((job, i) => {

@@ -20,6 +20,8 @@ export interface NewJob extends AskedRare {
   backoff?: Backoff;
   /** What becomes of a waiting job that has the `unique_key`. `keep`, if it is left out. */
   on_duplicate?: string;
+  /** How long the job holds its `unique_key`: until it is `finished` (if it is left out), or `claimed`. */
+  unique_until?: string;
   /** The batch that it belongs to: an id. */
   batch?: string | undefined;
   /** How long a client waits for the end of the job. */

@@ -11,7 +11,7 @@ let service: Service;
 let at: ReturnType<typeof moves>;
 beforeAll(async () => {
   databases = [await createDatabase(), await createOtherDatabase()];
-  const [home, east] = databases as [{ url: string }, { url: string }];
+  const [home, east] = databases as unknown as [{ url: string }, { url: string }];
   service = await startService({ databaseUrl: home.url, others: { east: east.url } });
   at = moves(service);
   for (const [queue, database] of Object.entries({ here: 'home', there: 'east', beside: 'east' }))

@@ -139,6 +139,7 @@ const SERVES: Privileges = {
   'function dibs.place': 'execute',
   'function dibs.refuse_claim': 'execute',
   'function dibs.refuse_key': 'execute',
+  'function dibs.regain_keys': 'execute',
   'function dibs.unfinished_in_batch': 'execute',
 };
 

@@ -208,6 +208,7 @@ test('a parcel that is sent again arrives once, also when its jobs are done and 
         unique_key: null,
         unique_for_seconds: null,
         on_duplicate: null,
+        unique_until: null,
         group: null,
         fairness_key: null,
         expires_in_seconds: null,

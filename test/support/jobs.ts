@@ -223,7 +223,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   },
   'enqueue/insert_new_keys': {
     batch: true,
-    parameters: ({ queue }, ids) => ({ ...newJobs(queue, ids), unique_keys: ids }),
+    parameters: ({ queue }, ids) => ({ ...newJobs(queue, ids), unique_keys: ids, freeing: ids }),
   },
   'enqueue/check_windows': {
     batch: true,

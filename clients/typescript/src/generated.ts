@@ -505,6 +505,7 @@ export interface JobSpec {
   /** How long the key also stays taken after the enqueue, finished or not; only with a `unique_key`. Default: 0. */
   unique_for_seconds?: number;
   on_duplicate?: OnDuplicate;
+  unique_until?: UniqueUntil;
   /** Jobs of one group in one queue run in order of arrival, one at a time: the next one can be claimed when the one before it is completed, dead or cancelled. Default: none. */
   group?: string;
   /** The id of the batch that it belongs to. The batch is open, or the job is added by the ack or nack of one of its jobs. A job that is `deduplicated` joins no batch. Not in schedules. */
@@ -1111,6 +1112,9 @@ export interface SettleResults {
   jobs?: LeasedJob[];
   problem?: Problem;
 }
+
+/** How long a job holds its `unique_key`. `claimed`: a claim frees it, and `unique_key` is null then. A job that comes back holds it again within a second, unless another job has taken it: then it stays without. Only with a `unique_key`. Default: `finished`. */
+export type UniqueUntil = 'finished' | 'claimed';
 
 /** Which Dibs answers. */
 export interface Version {

@@ -15,6 +15,7 @@ OnDuplicate = Literal["keep", "replace"]
 PayloadFormat = Literal["json", "text"]
 QueueName = str
 ScheduleName = str
+UniqueUntil = Literal["finished", "claimed"]
 
 
 class AccessKey(TypedDict):
@@ -369,6 +370,7 @@ class JobSpec(TypedDict):
     unique_key: NotRequired[str]
     unique_for_seconds: NotRequired[float]
     on_duplicate: NotRequired[OnDuplicate]
+    unique_until: NotRequired[UniqueUntil]
     group: NotRequired[str]
     batch: NotRequired[str]
     expires_in_seconds: NotRequired[float]

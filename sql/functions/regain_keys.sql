@@ -1,0 +1,51 @@
+-- Gives jobs that came back their unique keys again (`unique_until` claimed): up to 100 of them, behind a job, or only those with some
+-- ids. One whose key another job has taken stays without. One whose key an open transaction is taking is passed over.
+-- Returns the jobs in their order, with their keys. `ready_in`: the queue of a ready one. The lock may have kept a claim from it.
+create or replace function dibs.regain_keys(behind_queue integer, behind_id uuid, among uuid[] default null)
+returns table (queue_id integer, id uuid, unique_key text, ready_in text)
+language plpgsql
+as $function$
+#variable_conflict use_column
+declare
+  job record;
+begin
+  perform set_config('lock_timeout', '50ms', true);
+  for job in
+    -- Without a lock: with one, the planner would read the whole table where it takes it for empty.
+    select j.queue_id, j.id
+    from dibs.jobs j
+    where j.own_key is not null
+      and dibs.by_index(j.unique_key is null and j.state in ('scheduled', 'ready', 'blocked'))
+      and (j.queue_id, j.id) > (behind_queue, behind_id)
+      and (among is null or j.id = any (among))
+    order by j.queue_id, j.id
+    limit 100
+  loop
+    begin
+      update dibs.jobs j
+      set unique_key = own_key
+      where j.queue_id = job.queue_id
+        and j.id = job.id
+        and j.unique_key is null
+        and j.state in ('scheduled', 'ready', 'blocked');
+    exception
+      when unique_violation then
+        update dibs.jobs j
+        set own_key = null
+        where j.queue_id = job.queue_id
+          and j.id = job.id
+          and j.unique_key is null
+          and j.state in ('scheduled', 'ready', 'blocked');
+      when lock_not_available then
+        null;
+    end;
+    return query
+      select j.queue_id, j.id, j.unique_key, case when j.state = 'ready' then q.name end
+      from dibs.jobs j
+      join dibs.queues q on q.id = j.queue_id
+      where j.queue_id = job.queue_id and j.id = job.id;
+  end loop;
+end;
+$function$;
+
+revoke all on function dibs.regain_keys from public;
