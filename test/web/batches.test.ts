@@ -202,6 +202,28 @@ describe.skipIf(!hasBrowser)('a batch', () => {
     expect((await root('GET', '/queues/never')).status).toBe(404);
   });
 
+  test('whose cancel takes long is watched meanwhile', async () => {
+    const id = await batchOf('slow', 2);
+    let answer = () => {};
+    const isOver = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await visit(`#/batches/${id}`, async (page) => {
+      await page.route(`**/batches/${id}`, async (route) => {
+        if (route.request().method() !== 'DELETE') return route.continue();
+        const response = await route.fetch();
+        await isOver;
+        await route.fulfill({ response });
+      });
+      await button(page, 'Cancel…').click();
+      await dialog(page).getByLabel('Type 2 to confirm').fill('2');
+      await dialog(page).getByRole('button', { name: 'Cancel the batch' }).click();
+      await dialog(page).waitFor({ state: 'detached' });
+      await bar(page, '2 cancelled').waitFor();
+      answer();
+    });
+  });
+
   test('that has ended with dead jobs is cancelled, too: then nothing follows their retry', async () => {
     const id = await batchOf('late', 1, { closed: true, on_success: { queue: 'never' } });
     await settle(await claim('late', 1), 'nacks', { retry: false });

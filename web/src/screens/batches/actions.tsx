@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { may, part } from '../../api.ts';
+import { type Asked, may, part, send } from '../../api.ts';
 import { Confirm } from '../../dialogs.tsx';
 import { jobs } from '../../format.ts';
 import type { Batch, Caller } from '../../types.ts';
@@ -15,17 +15,29 @@ interface ActionsProps {
 const isCancellable = (batch: Batch) =>
   batch.state === 'open' || unfinishedIn(batch) > 0 || batch.followers.length > 0;
 
+/** Who cancels many jobs sees on the page how far that is. */
+const WATCHED_AFTER_MS = 3000;
+
+/** Dibs goes on when nobody waits for its answer any more. It may take longer than a browser waits. */
+async function beginCancel(asks: Asked): Promise<unknown> {
+  const sent = send(asks);
+  // What is refused later leaves jobs that wait, and the button.
+  sent.catch(() => undefined);
+  return Promise.race([sent, new Promise((resolve) => setTimeout(resolve, WATCHED_AFTER_MS))]);
+}
+
 function CancelDialog({ batch, done, close }: { batch: Batch; done: () => void; close: () => void }) {
   // The batch goes on below the dialog: what has to be typed stays.
   const [waiting] = useState(() => waitingIn(batch));
   return (
     <Confirm
       title={`Cancel ${batch.name ?? 'this batch'}`}
-      says={`Closes the batch, and cancels its jobs that wait: ${jobs(waiting)} now. Leased jobs go on. None of its followers is enqueued any more.`}
+      says={`Closes the batch, and cancels its jobs that wait: ${jobs(waiting)} now. Leased jobs go on. None of its followers is enqueued any more. With many jobs that takes a while, and goes on when this page is closed.`}
       verb="Cancel the batch"
       typed={waiting > 0 ? String(waiting) : undefined}
       isGrave
       asks={{ method: 'DELETE', path: `batches/${part(batch.id)}` }}
+      by={beginCancel}
       done={done}
       close={close}
     />
