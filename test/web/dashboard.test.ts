@@ -532,6 +532,8 @@ describe.skipIf(!hasBrowser)('the page', () => {
       '#/queues/orders/config',
     ];
     places.push(`#/jobs/${dead}`, '#/jobs', '#/workers', '#/schedules', '#/operations', '#/keys', '#/audit');
+    const batch = { queue: 'orders', name: 'x'.repeat(256), jobs: [{ queue: 'orders' }] };
+    places.push('#/batches', `#/batches/${(await root('POST', '/batches', batch)).body.id}`);
     await visit(
       '',
       async (page) => {

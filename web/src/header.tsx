@@ -21,6 +21,7 @@ export function Header({
   const places: [string, string, string][] = [
     ['#/', 'Queues', 'queues'],
     ['#/jobs', 'Jobs', 'jobs'],
+    ['#/batches', 'Batches', 'batches'],
     ['#/workers', 'Workers', 'workers'],
     ['#/schedules', 'Schedules', 'schedules'],
     ['#/operations', 'Operations', 'operations'],

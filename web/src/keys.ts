@@ -8,6 +8,7 @@ export const KEYS: [string, string][] = [
   ['Enter', 'Open the row'],
   ['g q', 'Queues'],
   ['g j', 'Jobs'],
+  ['g b', 'Batches'],
   ['g w', 'Workers'],
   ['g s', 'Schedules'],
   ['g o', 'Operations'],
@@ -18,6 +19,7 @@ export const KEYS: [string, string][] = [
 const PLACES: Record<string, string> = {
   q: '#/',
   j: '#/jobs',
+  b: '#/batches',
   w: '#/workers',
   s: '#/schedules',
   o: '#/operations',

@@ -6,6 +6,7 @@ import { usePoll } from './poll.ts';
 import { useRoute } from './route.ts';
 import { askForBefore, forgetSamples, isBehind, note } from './samples.ts';
 import { AuditScreen } from './screens/audit.tsx';
+import { BatchesScreen, BatchScreen } from './screens/batches.tsx';
 import { DatabasesScreen } from './screens/databases.tsx';
 import { JobScreen } from './screens/job.tsx';
 import { JobsScreen } from './screens/jobs.tsx';
@@ -63,6 +64,9 @@ function Screen({
   if (kind === 'jobs' && name !== undefined)
     return <JobScreen key={name} id={name} caller={caller} traceUrl={overview?.trace_url ?? undefined} />;
   if (kind === 'jobs') return <JobsScreen parameters={parameters} caller={caller} />;
+  if (kind === 'batches' && name !== undefined)
+    return <BatchScreen key={name} id={name} parameters={parameters} caller={caller} />;
+  if (kind === 'batches') return <BatchesScreen parameters={parameters} />;
   if (kind === 'databases') return <DatabasesScreen caller={caller} />;
   if (kind === 'workers') return <WorkersScreen />;
   if (kind === 'schedules') return <SchedulesScreen open={name} caller={caller} />;

@@ -1,10 +1,13 @@
-import type { AccessKey, JobState } from '../../clients/typescript/src/generated.ts';
+import type { AccessKey, BatchState, JobState } from '../../clients/typescript/src/generated.ts';
 
 /** What the API answers, as the TypeScript client knows it. Types only: none of its code is in the page. */
 export type {
   AccessKey,
   AuditEntry,
   AuditPage,
+  Batch,
+  BatchExplanation,
+  BatchPage,
   Database,
   Databases,
   Explanation,
@@ -45,3 +48,5 @@ export const STATES = [
   'cancelled',
   'dead',
 ] as const satisfies JobState[];
+
+export const BATCH_STATES = ['open', 'running', 'succeeded', 'ended'] as const satisfies BatchState[];

@@ -3,7 +3,7 @@ import { TROUBLE_HELP, type Trouble as TroubleCode, troubleTitle } from '../../s
 import type { Problem } from './api.ts';
 import { away, local } from './format.ts';
 import { link } from './route.ts';
-import type { Database, JobState, Operation } from './types.ts';
+import type { Batch, Database, JobState, Operation } from './types.ts';
 
 export interface Children {
   children?: ComponentChildren;
@@ -24,9 +24,9 @@ export const JobLink = ({ id }: { id: string }) => (
   </A>
 );
 
-export const StateName = ({ state }: { state: JobState | Operation['state'] | Database['state'] }) => (
-  <span class={`state ${state}`}>{state}</span>
-);
+type State = JobState | Batch['state'] | Operation['state'] | Database['state'];
+
+export const StateName = ({ state }: { state: State }) => <span class={`state ${state}`}>{state}</span>;
 
 /** Somebody asked for these. The others are faults. */
 const ASKED_FOR: TroubleCode[] = ['max_leased_reached', 'paused'];
@@ -46,6 +46,7 @@ const TONES: Record<string, string> = {
   group_paused: 'warn',
   max_leased_reached: 'warn',
   rate_limited: 'warn',
+  jobs_dead: 'warn',
   dead: 'grave',
 };
 

@@ -138,8 +138,9 @@ export function BulkDialog({
   );
 }
 
-function whyNot({ state, payload_contains }: Filters): string {
+function whyNot({ state, payload_contains, batch }: Filters): string {
   if (state === undefined) return 'Choose a state first.';
+  if (batch !== undefined) return 'Operations do not know batches: select rows instead.';
   return payload_contains === undefined
     ? 'Only one unfinished job can have a unique key: open that job.'
     : 'Operations do not search payloads: select rows instead.';

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { STATES } from '../types.ts';
 import { useTyping } from '../typing.ts';
-import { Field } from '../ui.tsx';
+import { type Children, Field } from '../ui.tsx';
 import { FILTERS, type Filters, fromField, inWords, toField } from './filters.ts';
 
 const TEXTS = [
@@ -9,6 +9,7 @@ const TEXTS = [
   ['unique_key', 'Unique key'],
   ['fairness_key', 'Fairness key'],
   ['worker', 'Worker'],
+  ['batch', 'Batch'],
   ['error_contains', 'Error contains'],
   ['payload_contains', 'Payload contains'],
 ] as const;
@@ -38,47 +39,69 @@ interface FormProps {
   apply: (filters: Filters, queue: string, isTyped: boolean) => void;
 }
 
-/** The filters of a list of jobs. They hold as one types. On a narrow screen they are folded, so that jobs are seen. */
-export function FilterForm({ filters, queue, apply }: FormProps) {
-  const key = JSON.stringify([filters, queue ?? '']);
-  const own = useRef(key);
+/**
+ * Filters that hold as one types. `shown` says which ones hold. `apply` takes those in the fields, and says the same of them.
+ * `isTyped`: somebody is still typing.
+ */
+export function TypedFilters({
+  shown,
+  apply,
+  children,
+}: { shown: string; apply: (form: HTMLFormElement, isTyped: boolean) => string } & Children) {
+  const own = useRef(shown);
   const { whenTyped, stopTyping } = useTyping();
   const [turn, setTurn] = useState(0);
-  const [isWide] = useState(() => matchMedia('(width > 640px)').matches);
   // A link or the back button has changed the filters: the fields begin anew with them.
   useEffect(() => {
-    if (own.current === key) return;
-    own.current = key;
+    if (own.current === shown) return;
+    own.current = shown;
     setTurn((n) => n + 1);
-  }, [key]);
+  }, [shown]);
 
   function applyForm(form: HTMLFormElement, isTyped: boolean): void {
     stopTyping();
-    const { asked, queue: named } = readForm(form);
-    own.current = JSON.stringify([asked, named]);
-    apply(asked, named, isTyped);
+    own.current = apply(form, isTyped);
   }
+  return (
+    <form
+      key={turn}
+      class="filters"
+      aria-label="Filters"
+      onInput={({ currentTarget: form }) => whenTyped(() => applyForm(form, true))}
+      onSubmit={(event) => {
+        event.preventDefault();
+        applyForm(event.currentTarget, false);
+      }}
+    >
+      {children}
+      <div class="buttons">
+        <button type="submit" class="main">
+          Filter
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const keyOf = (filters: Filters, queue: string) => JSON.stringify([filters, queue]);
+
+/** The filters of a list of jobs. On a narrow screen they are folded, so that jobs are seen. */
+export function FilterForm({ filters, queue, apply }: FormProps) {
+  const [isWide] = useState(() => matchMedia('(width > 640px)').matches);
   const set = [queue && `queue ${queue}`, inWords(filters), filters.order === 'oldest' && 'oldest first'];
   return (
     <details open={isWide}>
       <summary>Filters: {set.filter(Boolean).join(', ') || 'none'}</summary>
-      <form
-        key={turn}
-        class="filters"
-        aria-label="Filters"
-        onInput={({ currentTarget: form }) => whenTyped(() => applyForm(form, true))}
-        onSubmit={(event) => {
-          event.preventDefault();
-          applyForm(event.currentTarget, false);
+      <TypedFilters
+        shown={keyOf(filters, queue ?? '')}
+        apply={(form, isTyped) => {
+          const { asked, queue: named } = readForm(form);
+          apply(asked, named, isTyped);
+          return keyOf(asked, named);
         }}
       >
         <FilterFields filters={filters} queue={queue} />
-        <div class="buttons">
-          <button type="submit" class="main">
-            Filter
-          </button>
-        </div>
-      </form>
+      </TypedFilters>
     </details>
   );
 }

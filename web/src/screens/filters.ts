@@ -3,6 +3,7 @@ import { local } from '../format.ts';
 /** The filters of `GET /jobs`. They stand in the address of the page, so that a link shows the same. */
 export const FILTERS = [
   'state',
+  'batch',
   'group',
   'unique_key',
   'fairness_key',
@@ -32,9 +33,23 @@ export const inWords = (filters: Filters): string =>
 const IN_A_QUEUE: Filter[] = ['fairness_key', 'worker', 'error_contains', 'created_after', 'created_before'];
 
 /** Whether the filters need a queue. All leases are few, but their payloads are not. */
-export const needQueue = (filters: Filters): boolean =>
+const needQueue = (filters: Filters): boolean =>
   filters.payload_contains !== undefined ||
   (filters.state !== 'leased' && IN_A_QUEUE.some((name) => filters[name] !== undefined));
+
+/** What may stand beside a batch. */
+const WITH_BATCH: Filter[] = ['batch', 'state', 'order'];
+
+/** Why nothing can be searched by these filters. */
+export function whyNoSearch(filters: Filters, queue: string | undefined): string | undefined {
+  if (filters.batch !== undefined)
+    return FILTERS.every((name) => WITH_BATCH.includes(name) || filters[name] === undefined)
+      ? undefined
+      : 'Jobs of a batch are filtered by state and queue only.';
+  return queue === undefined && needQueue(filters)
+    ? 'Choose a queue first: jobs are searched by these filters in one queue.'
+    : undefined;
+}
 
 /** `2026-11-22T09:30` in the zone of the browser, for its own field of times. */
 export function toField(time: string | undefined): string {
@@ -47,7 +62,8 @@ export const fromField = (field: string): string => (field === '' ? '' : new Dat
 
 /** The filter as an operation takes it. Undefined with a filter that operations do not know. */
 export function operationFilter(filters: Filters): Record<string, unknown> | undefined {
-  const { state, order: _, unique_key, payload_contains, ...rest } = filters;
-  if (state === undefined || unique_key !== undefined || payload_contains !== undefined) return undefined;
+  const { state, order: _, unique_key, payload_contains, batch, ...rest } = filters;
+  if (state === undefined || [unique_key, payload_contains, batch].some((given) => given !== undefined))
+    return undefined;
   return { states: [state], ...rest };
 }

@@ -16,7 +16,7 @@ import {
   Table,
   When,
 } from '../ui.tsx';
-import { type Filters, needQueue } from './filters.ts';
+import { type Filters, whyNoSearch } from './filters.ts';
 import { SelectedActs, type Selection, useSelection } from './selection.tsx';
 
 const PAGE = 50;
@@ -125,11 +125,8 @@ interface ListProps {
 
 /** Jobs of one queue, or of all: every job is searched, not only the ones on the screen. */
 export function JobList(props: ListProps) {
-  return props.queue === undefined && needQueue(props.filters) ? (
-    <Empty>Choose a queue first: jobs are searched by these filters in one queue.</Empty>
-  ) : (
-    <FoundJobs {...props} />
-  );
+  const why = whyNoSearch(props.filters, props.queue);
+  return why === undefined ? <FoundJobs {...props} /> : <Empty>{why}</Empty>;
 }
 
 function FoundJobs({ queue, filters, caller }: ListProps) {
