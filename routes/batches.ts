@@ -78,6 +78,9 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(BatchStateName)),
           ...pageQuery,
+          limit: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'The page size.' }),
+          ),
         },
         { additionalProperties: false },
       ),
@@ -86,20 +89,24 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
         tags,
         summary: 'List batches, newest first',
         description:
-          "A batch that has ended is kept for its queue's `retention_seconds`, and for an hour at least.",
+          "A batch that has ended is kept for its queue's `retention_seconds`, and for an hour at least. In lists, up to 10,000 jobs of each unfinished state are counted.",
         answers: { 200: answer(ref(BatchPage), 'A page of batches.') },
       }),
     },
     handler: async (request) => {
       const { queue, state } = request.query;
-      const { items, next, away } = await pageOf({ of: 'batches', queue, state }, request.query, {
-        list: async (limit, after) => {
-          const page = await request.verbs.listBatches({ limit, after, queue, state });
-          return { items: page.batches, away: page.away };
+      const { items, next, away } = await pageOf(
+        { of: 'batches', queue, state },
+        { limit: 50, ...request.query },
+        {
+          list: async (limit, after) => {
+            const page = await request.verbs.listBatches({ limit, after, queue, state });
+            return { items: page.batches, away: page.away };
+          },
+          keyOf: ({ id }) => id,
+          isKey: isUuid,
         },
-        keyOf: ({ id }) => id,
-        isKey: isUuid,
-      });
+      );
       return { batches: items, next_cursor: next, away };
     },
   });
@@ -191,7 +198,8 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
         tags,
         summary: 'Cancel a batch',
         description:
-          'It is closed, and its jobs that wait are cancelled. Those that are leased go on. None of its followers is enqueued any more.',
+          'It is closed, and its jobs that wait are cancelled. Of very many, the rest goes on in the background. Those that are leased go on; ' +
+          'jobs that they add are cancelled. None of its followers is enqueued any more. A key needs all queues in which its jobs wait.',
         answers: {
           200: answerLike(
             Batch,

@@ -83,8 +83,10 @@ begin
   if not found then
     raise exception using errcode = 'DB004', message = asked;
   end if;
-  update dibs.batches set closed_at = now() where id = asked and closed_at is null;
-  delete from dibs.batch_followers where batch_id = asked;
+  update dibs.batches
+  set closed_at = coalesce(closed_at, now()), cancelled_at = coalesce(cancelled_at, now())
+  where id = asked;
+  delete from dibs.batch_followers where batch_id = asked or joins = asked;
   perform dibs.end_batch(asked);
 end;
 $function$;
@@ -1341,6 +1343,7 @@ create table dibs.batches (
   name text,
   created_at timestamp with time zone not null default now(),
   closed_at timestamp with time zone,
+  cancelled_at timestamp with time zone,
   finished_at timestamp with time zone,
   succeeded boolean not null default false,
   completed bigint not null default 0,
@@ -1803,6 +1806,8 @@ CREATE INDEX batch_ends_batch ON dibs.batch_ends USING btree (batch_id);
 CREATE INDEX batch_followers_due ON dibs.batch_followers USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX batch_followers_joins ON dibs.batch_followers USING btree (joins) WHERE (joins IS NOT NULL);
+
+CREATE INDEX batches_cancelled ON dibs.batches USING btree (cancelled_at) WHERE ((cancelled_at IS NOT NULL) AND (finished_at IS NULL));
 
 CREATE INDEX batches_finished ON dibs.batches USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 

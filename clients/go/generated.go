@@ -191,7 +191,7 @@ type BatchSpec struct {
 	Closed *bool `json:"closed,omitempty"`
 }
 
-// BatchState: `open`: more jobs may come. `running`: it is closed, and some of its jobs are unfinished. `succeeded`: all of them are completed. `ended`: all of them are finished, and some are dead or cancelled.
+// BatchState: `open`: more jobs may come. `running`: it is closed, and some of its jobs are unfinished. `succeeded`: all of them are completed. `ended`: all of them are finished, and some are dead or cancelled. When dead ones are retried, it is `running` again.
 type BatchState = string
 
 // ClaimRequest: Which jobs to lease, how many, and for how long.
@@ -1621,7 +1621,7 @@ func (c *Client) CreateBatch(ctx context.Context, body BatchSpec) (*Batch, error
 type ListBatchesOptions struct {
 	Queue *QueueName
 	State *BatchState
-	// The page size. A page may be shorter.
+	// The page size.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string

@@ -18,7 +18,7 @@ export const BatchStateName = oneOf(BATCH_STATES, {
   $id: 'BatchState',
   description:
     '`open`: more jobs may come. `running`: it is closed, and some of its jobs are unfinished. `succeeded`: all of them are completed. ' +
-    '`ended`: all of them are finished, and some are dead or cancelled.',
+    '`ended`: all of them are finished, and some are dead or cancelled. When dead ones are retried, it is `running` again.',
 });
 
 export const BatchSpec = Type.Object(

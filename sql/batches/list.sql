@@ -11,9 +11,11 @@ from (
       :state::text is null
       or case :state
         when 'open' then b.closed_at is null
-        when 'running' then b.closed_at is not null and b.finished_at is null
+        when 'running' then
+          b.closed_at is not null and not b.succeeded and (b.finished_at is null or dibs.unfinished_in_batch(b.id, 1) > 0)
         when 'succeeded' then b.succeeded
-        when 'ended' then b.finished_at is not null and not b.succeeded
+        when 'ended' then
+          b.finished_at is not null and not b.succeeded and dibs.unfinished_in_batch(b.id, 1) = 0
       end
     )
     and (:visible::text[] is null or q.name like any (:visible))

@@ -1,4 +1,5 @@
--- Closes a batch, and forgets what should follow it. Its jobs are cancelled after this (batches/cancel_jobs.sql).
+-- Closes a batch, and forgets what should follow it, and what should follow others into it. Its jobs are cancelled after this
+-- (batches/cancel_jobs.sql).
 create or replace function dibs.cancel_batch(asked uuid)
 returns void
 language plpgsql
@@ -8,8 +9,10 @@ begin
   if not found then
     raise exception using errcode = 'DB004', message = asked;
   end if;
-  update dibs.batches set closed_at = now() where id = asked and closed_at is null;
-  delete from dibs.batch_followers where batch_id = asked;
+  update dibs.batches
+  set closed_at = coalesce(closed_at, now()), cancelled_at = coalesce(cancelled_at, now())
+  where id = asked;
+  delete from dibs.batch_followers where batch_id = asked or joins = asked;
   perform dibs.end_batch(asked);
 end;
 $function$;

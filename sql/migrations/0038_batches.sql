@@ -14,6 +14,8 @@ create table dibs.batches (
   name text,
   created_at timestamptz not null default now(),
   closed_at timestamptz,
+  -- Its waiting jobs are cancelled from then on, also those that its leased jobs add.
+  cancelled_at timestamptz,
   -- When all of its jobs were finished for the first time after it was closed.
   finished_at timestamptz,
   succeeded boolean not null default false,
@@ -29,6 +31,8 @@ create table dibs.batches (
   constraint batch_succeeded check (finished_at is not null or not succeeded)
 );
 create index batches_queue on dibs.batches (queue_id, id);
+-- Batches of which jobs may still have to be cancelled.
+create index batches_cancelled on dibs.batches (cancelled_at) where cancelled_at is not null and finished_at is null;
 -- What has not ended is counted for the metrics.
 create index batches_unfinished on dibs.batches (closed_at) where finished_at is null;
 create index batches_finished on dibs.batches (finished_at) where finished_at is not null;

@@ -6,7 +6,7 @@ q.name as queue,
 case
   when b.closed_at is null then 'open'
   when b.succeeded then 'succeeded'
-  when b.finished_at is null then 'running'
+  when b.finished_at is null or waiting.scheduled + waiting.ready + waiting.blocked + waiting.leased > 0 then 'running'
   else 'ended'
 end as state,
 waiting.scheduled::double precision,

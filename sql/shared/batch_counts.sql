@@ -1,12 +1,17 @@
--- The numbers of batch_columns.sql.
+-- The numbers of batch_columns.sql. Of each state of unfinished jobs, up to :most are counted.
 cross join lateral (
   select
-    count(*) filter (where state = 'scheduled') as scheduled,
-    count(*) filter (where state = 'ready') as ready,
-    count(*) filter (where state = 'blocked') as blocked,
-    count(*) filter (where state = 'leased') as leased
-  from dibs.jobs j
-  where j.batch_id = b.id and j.state in ('scheduled', 'ready', 'blocked', 'leased')
+    max(n) filter (where state = 'scheduled') as scheduled,
+    max(n) filter (where state = 'ready') as ready,
+    max(n) filter (where state = 'blocked') as blocked,
+    max(n) filter (where state = 'leased') as leased
+  from unnest('{scheduled, ready, blocked, leased}'::dibs.job_state[]) as one (state)
+  cross join lateral (
+    select count(*) as n
+    from (
+      select from dibs.jobs j where j.batch_id = b.id and j.state = one.state limit (select :most::integer)
+    ) as counted
+  ) as counted
 ) as waiting
 cross join lateral (
   select

@@ -1,5 +1,5 @@
 import type { Scope } from '../caller.ts';
-import type { NewBatch } from '../verbs/batches.ts';
+import type { Batch, NewBatch } from '../verbs/batches.ts';
 import type { SettleRequest } from '../verbs/settle.ts';
 import type { AnswerTo, RequestOf, VerbName } from '../verbs.ts';
 
@@ -271,7 +271,7 @@ export const NEEDS = {
     scope: 'admin',
     signed: true,
     narrowed: true,
-    about: (_: unknown, batch?: Named): Subject => ({ queue: batch?.queue }),
+    about: (_: unknown, batch?: Batch): Subject => ({ queue: batch?.queue, count: batch?.counts.cancelled }),
   },
 
   getSchedule: { ...look, narrowed: true },

@@ -18,8 +18,11 @@ interface Cancelled {
 
 const statement = planned('batches/cancel_jobs', row<Cancelled>());
 
-/** Cancels the waiting jobs of a batch, in chunks. Each is a transaction of its own. */
-export type CancelJobs = (batch: string, by: string | undefined) => Promise<void>;
+/** It goes on for so long. The duty does the rest. */
+const LONGEST_MS = 1000;
+
+/** Cancels waiting jobs of a batch, in chunks, for a second. Each chunk is a transaction of its own. Returns whether more wait. */
+export type CancelJobs = (batch: string, by?: string) => Promise<boolean>;
 
 export function createCancelJobs(context: {
   db: Database;
@@ -45,6 +48,7 @@ export function createCancelJobs(context: {
   return async (batch, by) => {
     const on = beginningWith(db, actAs(by));
     const chunk = throttle.chunks();
+    const until = performance.now() + LONGEST_MS;
     let count: number;
     do
       count = await chunk(async (limit) => {
@@ -52,6 +56,7 @@ export function createCancelJobs(context: {
         await cancelled(jobs);
         return jobs.length;
       });
-    while (count > 0);
+    while (count > 0 && performance.now() < until);
+    return count > 0;
   };
 }

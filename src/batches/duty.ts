@@ -1,6 +1,7 @@
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { restAfter } from '../shareOfTime.ts';
+import type { CancelJobs } from './cancelJobs.ts';
 
 const statements = {
   fold: planned('batches/fold', row<{ id: string; rows: number }>()),
@@ -10,6 +11,7 @@ const statements = {
     'batches/unfinished',
     row<{ open: number; running: number; oldest_seconds: number | null }>(),
   ),
+  cancelling: planned('batches/cancelling', row<{ id: string }>()),
   prune: planned('batches/prune'),
 };
 
@@ -28,7 +30,7 @@ export interface UnfinishedBatches {
 }
 
 /** What is done for batches beside the requests. */
-export function createBatchDuty({ db }: { db: Db }) {
+export function createBatchDuty({ db, cancelJobs }: { db: Db; cancelJobs: CancelJobs }) {
   let restsUntil = Number.NEGATIVE_INFINITY;
   let countedAt = Number.NEGATIVE_INFINITY;
   let unfinished: UnfinishedBatches = { open: 0, running: 0, oldestSeconds: 0 };
@@ -43,7 +45,8 @@ export function createBatchDuty({ db }: { db: Db }) {
   return {
     /**
      * Adds up what has ended, and looks at each batch of which jobs have ended. That finds one whose last jobs were finished by
-     * more transactions at once than end_batch.sql takes one after the other. Then enqueues followers that were held up.
+     * more transactions at once than end_batch.sql takes one after the other. Then enqueues followers that were held up, and cancels jobs of
+     * cancelled batches.
      */
     async run(): Promise<boolean> {
       const started = performance.now();
@@ -51,6 +54,9 @@ export function createBatchDuty({ db }: { db: Db }) {
       const batches = await db.query(statements.fold, { limit: ROWS });
       for (const { id } of batches) await db.query(statements.end, { id });
       await db.query(statements.followers);
+      let areMore = false;
+      for (const { id } of await db.query(statements.cancelling)) areMore = (await cancelJobs(id)) || areMore;
+      if (areMore) return true;
       if (batches.reduce((sum, { rows }) => sum + rows, 0) === ROWS) return true;
       if (started > countedAt + COUNT_MS) await count();
       const ended = performance.now();

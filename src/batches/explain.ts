@@ -52,6 +52,7 @@ export function createExplainBatch({ db, get }: { db: Db; get(name: BatchName): 
         'jobs_dead',
         `It has ended. ${counts.dead} of its jobs are dead. When they are retried and completed, its on_success is enqueued.`,
       );
-    return explanation('finished', 'All of its jobs are finished. It waits for nothing.');
+    const ends = state === 'running' ? 'It ends within a second.' : 'It waits for nothing.';
+    return explanation('finished', `All of its jobs are finished. ${ends}`);
   };
 }

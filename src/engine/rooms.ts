@@ -87,10 +87,11 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
   );
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
+  const cancelJobs = createCancelJobs({ ...base, settlement, groups });
   const batches = createBatches({
     ...base,
     createBatch: createCreateBatch({ ...base, enqueue }),
-    cancelJobs: createCancelJobs({ ...base, settlement, groups }),
+    cancelJobs,
   });
   const insertOnce = createOnceBatcher({
     ...base,
@@ -121,7 +122,7 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     changeJob: createChangeJob({ ...base, groups, getJob: jobLooks.get }),
     history: createHistory(base),
     batches,
-    batchDuty: createBatchDuty(base),
+    batchDuty: createBatchDuty({ ...base, cancelJobs }),
     batchWaits: createBatchWaits({ ...base, get: batches.get }),
     explainBatch: createExplainBatch({ ...base, get: batches.get }),
   };

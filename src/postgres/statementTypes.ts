@@ -216,6 +216,12 @@ export interface StatementTypes {
       awaited: boolean;
     };
   };
+  'batches/cancelling': {
+    parameters: Record<never, never>;
+    columns: {
+      id: string;
+    };
+  };
   'batches/close': {
     parameters: {
       id: string | null;
@@ -250,6 +256,7 @@ export interface StatementTypes {
   };
   'batches/find': {
     parameters: {
+      most: number | null;
       id: string | null;
       visible: (string | null)[] | TextArray | null;
     };
@@ -318,6 +325,7 @@ export interface StatementTypes {
       state: string | null;
       visible: (string | null)[] | TextArray | null;
       limit: number | null;
+      most: number | null;
     };
     columns: {
       id: string;
@@ -335,6 +343,15 @@ export interface StatementTypes {
       created_at: string;
       closed_at: string;
       finished_at: string;
+    };
+  };
+  'batches/others': {
+    parameters: {
+      visible: (string | null)[] | TextArray | null;
+      id: string | null;
+    };
+    columns: {
+      name: string;
     };
   };
   'batches/prune': {

@@ -101,8 +101,10 @@ export interface BatchVerbs {
   closeBatch(request: BatchName): Promise<Batch>;
 
   /**
-   * Closes the batch, and cancels its jobs that wait. Those that are leased go on. Nothing follows any more. It takes as long as it
-   * needs, in many small transactions.
+   * Closes the batch, and cancels its jobs that wait, in many small transactions. After a second it answers, and the rest goes on in the
+   * background. Those that are leased go on; jobs that they add are cancelled. Nothing follows any more, and nothing follows others
+   * into it.
+   * @throws Refusal `forbidden` when it has waiting jobs in queues that the caller may not use
    */
   cancelBatch(request: BatchName & Signed): Promise<Batch>;
 }

@@ -53,7 +53,15 @@ async function queueWithJobs() {
   await theRows(1);
   await sql('delete from dibs.audit');
   service.acts.length = 0;
-  return { queue, ready: ready.id, dead: dead.id, leased: leased.id, operation: operation?.id };
+  const batch = await at.ok('POST', '/batches', { queue });
+  return {
+    queue,
+    batch: batch.id,
+    ready: ready.id,
+    dead: dead.id,
+    leased: leased.id,
+    operation: operation?.id,
+  };
 }
 type Jobs = Awaited<ReturnType<typeof queueWithJobs>>;
 
@@ -104,6 +112,7 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
     ],
     (a) => ({ queue: a.queue }),
   ],
+  ['cancelBatch', 'DELETE', (a) => [`/batches/${a.batch}`], (a) => ({ queue: a.queue, count: 0 })],
   ['stopOperation', 'DELETE', (a) => [`/operations/${a.operation}`], (a) => ({ queue: a.queue, count: 7 })],
   [
     'putSchedule',

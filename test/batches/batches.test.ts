@@ -434,3 +434,34 @@ describe('what does not fit is refused, and changes nothing', () => {
     );
   });
 });
+
+describe('an end that is not the last word', () => {
+  test('a cancelled batch takes no follower of another one in, and cancels what its leased jobs add', async () => {
+    const outer = await create({ jobs: jobs(1) });
+    const inner = await create({ on_end: { queue: after, batch: outer.id } });
+    const leased = await at.claimOne(queue);
+    await at.ok('DELETE', `/batches/${outer.id}`);
+    expect((await look(outer.id)).counts).toEqual(counts({ leased: 1, cancelled: 1 }));
+    await close(inner.id);
+    expect(await payloads()).toEqual([]);
+    const more = { enqueue: [{ queue, batch: outer.id }] };
+    expect((await at.settle('ack', leased, more)).status).toBe(200);
+    await expect
+      .poll(async () => (await look(outer.id)).counts, { timeout: 20_000 })
+      .toEqual(counts({ completed: 1, cancelled: 2 }));
+    expect(await look(outer.id)).toMatchObject({ state: 'ended' });
+  });
+
+  test('a batch is running again when dead jobs are retried, and a wait ends when it has succeeded', async () => {
+    const { id } = await create({ jobs: jobs(1), closed: true, ...FOLLOWERS() });
+    await dies();
+    await at.ok('POST', `/queues/${queue}/redrive`, {});
+    expect(await look(id)).toMatchObject({ state: 'running', followers: ['on_success'] });
+    const ids = ({ batches }: Json) => batches.map((batch: Json) => batch.id);
+    expect(ids(await at.ok('GET', `/batches?queue=${queue}&state=running`))).toEqual([id]);
+    expect(ids(await at.ok('GET', `/batches?queue=${queue}&state=ended`))).toEqual([]);
+    const waiting = at.ok('GET', `/batches/${id}?wait_seconds=30`);
+    await ackAll();
+    expect(await waiting).toMatchObject({ state: 'succeeded' });
+  });
+});

@@ -185,7 +185,7 @@ export interface BatchSpec {
   closed?: boolean;
 }
 
-/** `open`: more jobs may come. `running`: it is closed, and some of its jobs are unfinished. `succeeded`: all of them are completed. `ended`: all of them are finished, and some are dead or cancelled. */
+/** `open`: more jobs may come. `running`: it is closed, and some of its jobs are unfinished. `succeeded`: all of them are completed. `ended`: all of them are finished, and some are dead or cancelled. When dead ones are retried, it is `running` again. */
 export type BatchState = 'open' | 'running' | 'succeeded' | 'ended';
 
 /** Which jobs to lease, how many, and for how long. */
@@ -1493,7 +1493,7 @@ export const listBatches = (
   options: CallOptions & {
     queue?: QueueName;
     state?: BatchState;
-    /** The page size. A page may be shorter. */
+    /** The page size. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;
