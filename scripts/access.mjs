@@ -14,6 +14,13 @@ const END = '<!-- The end of the operations -->';
 const isList = (operationId) =>
   operationId.startsWith('list') || ['getMetrics', 'getOverview', 'getSamples'].includes(operationId);
 
+/** What an operation on one thing looks at, by the first part of its path. */
+const NARROWED = {
+  operations: 'the operation by its id',
+  batches: 'the batch by its id',
+  schedules: 'the schedule by its name',
+};
+
 /** What an operation looks at, and what it answers to a caller of other queues: pairs. */
 function looksAt(operationId, path, need) {
   const pairs = [];
@@ -32,12 +39,13 @@ function looksAt(operationId, path, need) {
     pairs.push([what, '403']);
   }
   if (need.followUps) pairs.push(['each queue in `enqueue`: needs `produce`', '403']);
+  if (need.batches) pairs.push(['the batch of each job by its id', '404']);
   if (operationId === 'settleJobs') pairs.push(['each queue in `claim`', '403']);
   if (need.narrowed && isList(operationId)) pairs.push(['what it lists', 'left out']);
   if (operationId === 'redriveQueue') pairs.push(['with `home`: the queue of each job', 'left out']);
   else if (need.narrowed && !isList(operationId)) {
     pairs.push([
-      path.startsWith('/operations') ? 'the operation by its id' : 'the schedule by its name',
+      NARROWED[path.split('/')[1]],
       operationId.startsWith('put') ? '403, the name is taken' : '404',
     ]);
   }

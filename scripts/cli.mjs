@@ -46,8 +46,9 @@ dibs retry --queue mail --error-contains "SMTP 421"                     # counts
 - **People get tables, programs get JSON.** \`--json\` prints the answer of the API as it came, with every digit. A list
   with \`--all\` prints each page on a line of its own. Without a terminal, tables are not cut and have no colours.
   \`NO_COLOR\` takes the colours away on a terminal, too.
-- **What destroys asks first**: purge, delete, move, and retry and cancel by a filter. They say to how many jobs they
-  will do it. \`--yes\` answers before. Where there is no terminal, nothing happens without \`--yes\`.
+- **What destroys asks first**: purge, delete, move, the cancel of a batch, and retry and cancel by a filter. They say
+  to how many jobs they will do it. \`--yes\` answers before. Where there is no terminal, nothing happens without
+  \`--yes\`.
 - **Text from jobs is shown, never obeyed.** Control characters in a payload or an error appear as \`\\u001b\`.
 
 ## Exit status
@@ -55,7 +56,7 @@ dibs retry --queue mail --error-contains "SMTP 421"                     # counts
 | Status | Means |
 |---|---|
 | 0 | It is done. |
-| 1 | Dibs refused, the thing is not there, an operation failed, or the question was answered with no. |
+| 1 | Dibs refused, the thing is not there, an operation failed, a batch ended with jobs that are dead or cancelled, or the question was answered with no. |
 | 2 | The command line or a file is wrong, or somebody must say \`--yes\`. Nothing was done. From \`dibs diff\`: something differs; it ends with 1 for what is wrong. |
 | 3 | No answer, or "later": Dibs is away, overloaded, or the queue is full (429, 5xx). The same command may work in a moment. |
 | 4 | \`dibs claim\` found no job. |

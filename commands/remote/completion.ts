@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Client } from '../../clients/typescript/src/client.ts';
 import {
+  listBatches,
   listDatabases,
   listJobs,
   listQueues,
@@ -17,12 +18,13 @@ import type { GlobalOptions, Session } from './session.ts';
 /** People wait for it at every key. */
 const TIMEOUT_SECONDS = 2;
 const MOST_QUEUES = 1000;
-const RECENT_JOBS = 20;
+const RECENT = 20;
 
 /** What a shell asks for while somebody types: names that exist now. */
 const VALUES: Record<string, (client: Client, session: Session) => Promise<string[]>> = {
   queues: async (client) => (await listQueues(client, { limit: MOST_QUEUES })).queues.map(({ name }) => name),
-  jobs: async (client) => (await listJobs(client, { limit: RECENT_JOBS })).jobs.map(({ id }) => id),
+  jobs: async (client) => (await listJobs(client, { limit: RECENT })).jobs.map(({ id }) => id),
+  batches: async (client) => (await listBatches(client, { limit: RECENT })).batches.map(({ id }) => id),
   schedules: async (client) =>
     (await listSchedules(client, { limit: 1000 })).schedules.map(({ name }) => name),
   databases: async (client) => (await listDatabases(client)).databases.map(({ name }) => name),
@@ -47,6 +49,7 @@ function takenBy(command: Command): string | undefined {
   const above = command.parent?.name() ?? '';
   // The ids there are not those of jobs.
   if (above === 'operations') return undefined;
+  if (command.name() === 'batch' || (above === 'batch' && name === 'id')) return 'batches';
   return name === 'name' ? NAME_OF[above] : BY_NAME[name];
 }
 
@@ -109,7 +112,7 @@ export function add({ program, act, whole }: Cli): void {
       .command('completion <shell>')
       .summary('print a script that completes command lines')
       .description(
-        'Prints a script that completes command lines, for bash, zsh or fish: commands, options, queues, schedules, databases, contexts, and the last jobs.',
+        'Prints a script that completes command lines, for bash, zsh or fish: commands, options, queues, schedules, databases, contexts, and the last jobs and batches.',
       )
       .action(act(completion(whole))),
     'source <(dibs completion bash)                             # in ~/.bashrc',

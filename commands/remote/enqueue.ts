@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { backoffMs, pause } from '../../clients/typescript/src/backoff.ts';
 import { RawJson } from '../../clients/typescript/src/caller.ts';
-import { isTemporary } from '../../clients/typescript/src/errors.ts';
 import {
   enqueueJob,
   enqueueJobs,
@@ -13,41 +11,22 @@ import { counted } from '../counted.ts';
 import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number, STATUS } from './cli.ts';
-import { jsonOf, linesIn, textIn } from './input.ts';
+import { jsonOf, textIn } from './input.ts';
+import { type JobLines, jobsIn, withJobLines } from './jobLines.ts';
 import { type JobOptions, specOf, withJobOptions } from './jobOptions.ts';
-import { members, objectOf } from './jsonText.ts';
+import { repeated } from './repeated.ts';
 import type { Session } from './session.ts';
 
-interface Options extends JobOptions {
+interface Options extends JobOptions, JobLines {
   file?: string;
-  text?: boolean;
-  ndjson?: string;
-  specs?: string;
   idempotencyKey?: string;
   waitSeconds?: number;
 }
 
-/** A batch has at most so many jobs, and about so many bytes. */
+/** A request has at most so many jobs, and about so many bytes. */
 const MOST_JOBS = 1000;
 const MOST_BYTES = 8 * 2 ** 20;
-const REPEAT_MS = 30_000;
 const WAS = { one: 'was', many: 'were' };
-
-/** The same request again, while Dibs is away for a moment. Its key lets it count once. */
-async function repeated<T>(session: Session, send: () => Promise<T>): Promise<T> {
-  const endsAt = performance.now() + REPEAT_MS;
-  for (let failures = 0; ; failures++) {
-    try {
-      return await send();
-    } catch (error) {
-      const ms = backoffMs(failures, error);
-      if (!isTemporary(error) || performance.now() + ms > endsAt) throw error;
-      if (failures === 0)
-        session.say(shown`dibs: ${(error as Error).message}\nTrying again for ${REPEAT_MS / 1000} s.`);
-      await pause(ms);
-    }
-  }
-}
 
 async function one(session: Session, queue: string, payload: string | undefined, options: Options) {
   const spec = specOf(queue, payload, options);
@@ -61,15 +40,7 @@ async function one(session: Session, queue: string, payload: string | undefined,
   session.show(answer, ({ id }) => shown`${id}\n`);
 }
 
-/** One line of `--specs`: the body of `POST /jobs`. The queue of the command line is for those that name none. */
-function specIn(line: string, queue: string): string {
-  const given = members(line);
-  if (!given) throw new UsageError(`A line of --specs must be an object, not ${line.slice(0, 60)}`);
-  return given.has('queue') ? line : objectOf([['queue', JSON.stringify(queue)], ...given]);
-}
-
 async function many(session: Session, queue: string, options: Options): Promise<number> {
-  const file = options.ndjson ?? options.specs ?? '-';
   const firstKey = options.idempotencyKey ?? randomUUID();
   let specs: string[] = [];
   let bytes = 0;
@@ -92,9 +63,7 @@ async function many(session: Session, queue: string, options: Options): Promise<
     bytes = 0;
   };
   try {
-    for await (const { line, at } of linesIn(file, session.terminal)) {
-      const json = jsonOf(line, options.text, `Line ${at}`);
-      const spec = options.specs === undefined ? specOf(queue, json, options) : specIn(json, queue);
+    for await (const spec of jobsIn(session.terminal, queue, options)) {
       if (specs.length > 0 && (specs.length === MOST_JOBS || bytes + spec.length > MOST_BYTES)) await send();
       specs.push(spec);
       bytes += spec.length;
@@ -143,9 +112,8 @@ export function add({ program, act }: Cli): void {
         'While Dibs is away, the same request is repeated for 30 seconds. It counts once.',
     )
     .option('--file <file>', 'the payload is in this file ("-": standard input)')
-    .option('--text', 'the payload is text, and is sent as a string')
-    .option('--ndjson <file>', 'one job for each line, which is its payload ("-": standard input)')
-    .option('--specs <file>', 'one job for each line, which is what POST /jobs takes ("-": standard input)')
+    .option('--text', 'the payload is text, and is sent as a string');
+  withJobLines(command)
     .option('--wait-seconds <n>', 'wait up to this long for the job to finish, 60 at most', number(0, 60))
     .option(
       '--idempotency-key <key>',
@@ -156,6 +124,7 @@ export function add({ program, act }: Cli): void {
     `dibs enqueue mail '{"to": "ada@example.com"}'`,
     'dibs enqueue mail --delay-seconds 60 --file letter.json',
     'generate-letters | dibs enqueue mail --ndjson -',
+    'printf "%s\\n" *.png | dibs enqueue thumbnails --text --ndjson - --batch "$id"',
   );
   command.action(act(enqueue));
 }

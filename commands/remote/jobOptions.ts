@@ -41,15 +41,17 @@ const OPTIONS: JobOption[] = [
     says: 'it becomes dead if nobody claims it within this time',
     parse: number(),
   },
+  { field: 'batch', value: '<id>', says: 'the batch that it belongs to' },
 ];
 
 const flagOf = (field: string) => field.replaceAll('_', '-');
 /** How commander names an option. */
 const keyOf = (field: string) => field.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 
-/** What a new job may have, as `POST /jobs` names it. */
-export function withJobOptions(command: Command): Command {
+/** What a new job may have, as `POST /jobs` names it, without some fields. */
+export function withJobOptions(command: Command, without: string[] = []): Command {
   for (const { field, value, says, parse } of OPTIONS) {
+    if (without.includes(field)) continue;
     const flags = `--${flagOf(field)} ${value}`;
     if (parse) command.option(flags, says, parse);
     else command.option(flags, says);

@@ -27,6 +27,7 @@ interface ListOptions extends FilterOptions, PageOptions {
   queue?: string;
   state?: JobState;
   uniqueKey?: string;
+  batch?: string;
   payloadContains?: string;
   oldest?: boolean;
   payload?: boolean;
@@ -80,6 +81,7 @@ async function jobs(session: Session, options: ListOptions): Promise<undefined> 
           queue: options.queue,
           state: options.state,
           unique_key: options.uniqueKey,
+          batch: options.batch,
           payload_contains: options.payloadContains,
           order: options.oldest ? 'oldest' : undefined,
           include: options.payload ? 'payload' : undefined,
@@ -202,6 +204,7 @@ export function add({ program, act }: Cli): void {
           .option('--queue <queue>', 'only those of this queue')
           .option('--state <state>', `only those in this state: ${JOB_STATES.join(', ')}`)
           .option('--unique-key <key>', 'only those with this key')
+          .option('--batch <id>', 'only those of this batch; beside it, only --queue and --state may filter')
           .option('--payload-contains <text>', 'only those whose payload contains this; it needs --queue'),
       )
         .option('--oldest', 'oldest first')

@@ -16,6 +16,7 @@ const MODULES: [names: string[], load: () => Promise<Module>][] = [
   [['retry', 'cancel', 'delete', 'move'], () => import('./acts.ts')],
   [['edit'], () => import('./edit.ts')],
   [['operations'], () => import('./operations.ts')],
+  [['batches', 'batch'], () => import('./batches.ts')],
   [['queues', 'queue', 'pause', 'resume', 'purge', 'redrive'], () => import('./queues.ts')],
   [['apply', 'diff', 'dump'], () => import('./queuesFile.ts')],
   [['databases', 'relocate'], () => import('./databases.ts')],
@@ -42,13 +43,14 @@ export async function wholeCli(terminal: Terminal): Promise<Command> {
 }
 
 /**
- * Commander takes any word for an argument of the default of a group. Only `dibs queue NAME` is meant so, and no word follows there.
+ * Commander takes any word for an argument of the default of a group. Only `dibs queue NAME` and `dibs batch ID` are meant so, and no
+ * word follows there.
  * @throws UsageError
  */
 function checkSubcommand(program: Command, name: string, [word = '-', next = '-']: string[]): void {
   const group = program.commands.find((command) => command.name() === name);
   const names = group?.commands.map((command) => command.name()) ?? [];
-  const takesName = group?.usage().startsWith('<name>') && next.startsWith('-');
+  const takesName = group?.usage().startsWith('<') && next.startsWith('-');
   if (names.length === 0 || takesName || word.startsWith('-') || names.includes(word)) return;
   throw misused(`unknown command '${name} ${word}'${suggestion(word, names)}`);
 }

@@ -118,6 +118,7 @@ export function add({ program, act }: Cli): void {
         .option('--paused', 'create it paused')
         .option('--file <file>', 'the payload is in this file ("-": standard input)')
         .option('--text', 'the payload is text, and is sent as a string'),
+      ['batch'],
     ).action(act(put)),
     `dibs schedules put nightly --cron "0 3 * * *" --timezone Europe/Berlin --queue reports '{"kind": "daily"}'`,
   );

@@ -4,21 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { steady, stepsOf } from '../support/pageSessions.ts';
 import { type Service, startService } from '../support/service.ts';
-import { textOf } from '../support/sources.ts';
-
-/** The steps of the session on a page: what is typed, and what it prints. */
-const stepsOf = (page: string) =>
-  [...textOf(page).matchAll(/^```bash\n(.*?)^```\n(?:^```json\n(.*?)^```\n)?/gms)].map((match) => ({
-    typed: match[1] as string,
-    printed: match[2] ?? '',
-  }));
-
-/** A text without the ids and times, which differ from run to run. */
-const steady = (text: string) =>
-  text
-    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
-    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>');
 
 async function bash(
   script: string,

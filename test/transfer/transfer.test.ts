@@ -410,6 +410,10 @@ describe('how far it is', () => {
     expect(progressText(90_000, 200_000, 10_000)).toBe(
       '45 % (90,000 of 200,000 jobs), 9,000 a second, 13 s to go',
     );
+    // What was done before this time tells nothing of how long the rest takes.
+    expect(progressText(60, 100, 60_000, 50)).toBe('60 % (60 of 100 jobs), 10 a minute, 4 min to go');
+    expect(progressText(51, 52, 1_800_000, 50)).toBe('98 % (51 of 52 jobs), 2 an hour, 30 min to go');
+    expect(progressText(40, 100, 60_000, 50)).toBe('40 % (40 of 100 jobs), 0 a second');
     let now = 0;
     const written: string[] = [];
     const screen = { isTTY: true, write: (text: string) => written.push(text) };
