@@ -18,6 +18,9 @@ const BatchId = Type.Object({
   id: Type.String({ description: 'The id of a batch, as Dibs gave it; opaque.' }),
 });
 
+/** A page has no more: the unfinished jobs of each are counted. */
+const MOST_LISTED = 100;
+
 const NONE = { scheduled: 0, ready: 0, blocked: 0, leased: 0, completed: 0, cancelled: 0, dead: 0 };
 
 export function batchRoutes(app: App, maxPayloadBytes: number): void {
@@ -78,9 +81,6 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
           queue: Type.Optional(ref(QueueName)),
           state: Type.Optional(ref(BatchStateName)),
           ...pageQuery,
-          limit: Type.Optional(
-            Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'The page size.' }),
-          ),
         },
         { additionalProperties: false },
       ),
@@ -89,24 +89,20 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
         tags,
         summary: 'List batches, newest first',
         description:
-          "A batch that has ended is kept for its queue's `retention_seconds`, and for an hour at least. In lists, up to 10,000 jobs of each unfinished state are counted.",
+          "A batch that has ended is kept for its queue's `retention_seconds`, and for an hour at least. In lists, up to 10,000 jobs of each unfinished state are counted, and a page has up to 100 batches.",
         answers: { 200: answer(ref(BatchPage), 'A page of batches.') },
       }),
     },
     handler: async (request) => {
       const { queue, state } = request.query;
-      const { items, next, away } = await pageOf(
-        { of: 'batches', queue, state },
-        { limit: 50, ...request.query },
-        {
-          list: async (limit, after) => {
-            const page = await request.verbs.listBatches({ limit, after, queue, state });
-            return { items: page.batches, away: page.away };
-          },
-          keyOf: ({ id }) => id,
-          isKey: isUuid,
+      const { items, next, away } = await pageOf({ of: 'batches', queue, state }, request.query, {
+        list: async (limit, after) => {
+          const page = await request.verbs.listBatches({ limit, after, queue, state });
+          return { items: page.batches, away: page.away };
         },
-      );
+        keyOf: ({ id }) => id,
+        isKey: isUuid,
+      });
       return { batches: items, next_cursor: next, away };
     },
   });

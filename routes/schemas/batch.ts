@@ -44,7 +44,7 @@ export const BatchSpec = Type.Object(
     additionalProperties: false,
     description:
       'A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all ' +
-      'of them are completed. A follower may belong to another batch: it counts there as unfinished until it is enqueued.',
+      'of them are completed. Their header `dibs-batch` has the id of the batch. A follower may belong to another batch: it counts there as unfinished until it is enqueued.',
     examples: [
       {
         queue: 'pages',

@@ -1,4 +1,5 @@
--- Deletes batches that have ended, once their queue's retention is over, but not within an hour.
+-- Deletes batches that have ended, once their queue's retention is over, but not within an hour. One whose dead jobs can be retried
+-- stays while they do: its on_success may still come.
 delete from dibs.batches
 where id = any (array(
     select b.id
@@ -6,6 +7,7 @@ where id = any (array(
     join dibs.queues q on q.id = b.queue_id
     where b.finished_at <= now() - interval '1 hour'
       and b.finished_at <= now() - q.retention_seconds * interval '1 second'
+      and not exists (select from dibs.batch_followers f where f.batch_id = b.id)
       and dibs.unfinished_in_batch(b.id, 1) = 0
     order by b.finished_at
     limit 1000

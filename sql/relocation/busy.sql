@@ -15,7 +15,7 @@ select
   (
     select b.id
     from dibs.batches b
-    where b.finished_at is null
+    where (b.finished_at is null or exists (select from dibs.batch_followers f where f.batch_id = b.id))
       and (
         b.queue_id = :queue_id
         or exists (

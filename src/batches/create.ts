@@ -86,6 +86,8 @@ export function createCreateBatch(context: {
       if (batch !== undefined) throw refuse(`${at(i)}/batch`, 'must be left out: it is this batch');
     await refuseElsewhere(all);
     const queue = await queues.open(request.queue);
+    // A follower comes in the commit of a job. No queue can be placed there.
+    for (const { job } of followers) await queues.open(queueNameOf(job));
     const id = enqueue.newId(queue.id);
     await enqueue
       .enqueueWithin(

@@ -1,11 +1,13 @@
-import type { Db } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
+import type { Queues } from '../queues/cache.ts';
 import { restAfter } from '../shareOfTime.ts';
 import type { CancelJobs } from './cancelJobs.ts';
 
 const statements = {
   fold: planned('batches/fold', row<{ id: string; rows: number }>()),
   end: planned('batches/end'),
+  queues: planned('batches/due_queues', row<{ queue: string }>()),
   followers: planned('batches/due_followers', row<{ tried: number }>()),
   unfinished: planned(
     'batches/unfinished',
@@ -30,10 +32,26 @@ export interface UnfinishedBatches {
 }
 
 /** What is done for batches beside the requests. */
-export function createBatchDuty({ db, cancelJobs }: { db: Db; cancelJobs: CancelJobs }) {
+export function createBatchDuty({
+  db,
+  queues,
+  cancelJobs,
+}: {
+  db: Database;
+  queues: Queues;
+  cancelJobs: CancelJobs;
+}) {
   let restsUntil = Number.NEGATIVE_INFINITY;
   let countedAt = Number.NEGATIVE_INFINITY;
   let unfinished: UnfinishedBatches = { open: 0, running: 0, oldestSeconds: 0 };
+
+  /** In one transaction: a batch whose rows are gone is looked at no more. Returns how many there were. */
+  async function fold(transaction: Db): Promise<number> {
+    const batches = await transaction.query(statements.fold, { limit: ROWS });
+    for (const { id } of batches.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
+      await transaction.query(statements.end, { id });
+    return batches.reduce((sum, { rows }) => sum + rows, 0);
+  }
 
   async function count(): Promise<void> {
     const [found] = await db.query(statements.unfinished, { most: MOST_COUNTED });
@@ -51,13 +69,13 @@ export function createBatchDuty({ db, cancelJobs }: { db: Db; cancelJobs: Cancel
     async run(): Promise<boolean> {
       const started = performance.now();
       if (started < restsUntil) return false;
-      const batches = await db.query(statements.fold, { limit: ROWS });
-      for (const { id } of batches) await db.query(statements.end, { id });
+      const rows = await db.transaction(fold);
+      for (const { queue } of await db.query(statements.queues)) await queues.open(queue);
       await db.query(statements.followers);
       let areMore = false;
       for (const { id } of await db.query(statements.cancelling)) areMore = (await cancelJobs(id)) || areMore;
       if (areMore) return true;
-      if (batches.reduce((sum, { rows }) => sum + rows, 0) === ROWS) return true;
+      if (rows === ROWS) return true;
       if (started > countedAt + COUNT_MS) await count();
       const ended = performance.now();
       restsUntil = ended + restAfter(ended - started, 'batches');

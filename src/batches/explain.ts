@@ -47,12 +47,18 @@ export function createExplainBatch({ db, get }: { db: Db; get(name: BatchName): 
       );
     if (state === 'open')
       return explanation('open', 'It is open: more jobs may come. Close it, so that it can end.');
-    if (batch.followers.includes('on_success'))
+    if (batch.followers.includes('on_success') && counts.dead > 0)
       return explanation(
         'jobs_dead',
         `It has ended. ${counts.dead} of its jobs are dead. When they are retried and completed, its on_success is enqueued.`,
       );
-    const ends = state === 'running' ? 'It ends within a second.' : 'It waits for nothing.';
+    const [next] = batch.followers;
+    const ends =
+      next !== undefined && state !== 'running'
+        ? `Its ${next} is enqueued as soon as nothing is in its way, such as an open transaction with its unique key.`
+        : state === 'running'
+          ? 'It ends within a second.'
+          : 'It waits for nothing.';
     return explanation('finished', `All of its jobs are finished. ${ends}`);
   };
 }

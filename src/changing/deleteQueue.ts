@@ -34,7 +34,7 @@ export function createDeleteQueue(context: {
       const queue_id = queue.id;
       await transaction.query(statements.lock, { queue_id });
       if (force) await purge.clearLocked(queue, transaction);
-      const [row] = await transaction.query(statements.empty, { queue_id });
+      const [row] = await transaction.query(statements.empty, { queue_id, force });
       if (!row?.empty) return false;
       await transaction.query(statements.delete, { queue_id });
       return true;

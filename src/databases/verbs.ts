@@ -3,9 +3,12 @@ import type { DatabaseEngine } from '../engine/open.ts';
 import type { Rooms } from '../engine/rooms.ts';
 import { queueNameOf } from '../enqueue/intoQueues.ts';
 import { batchNotFound, Refusal } from '../errors.ts';
+import { isUuid } from '../ids.ts';
 import type { Job } from '../job.ts';
 import { jobOf } from '../schedules/schedules.ts';
 import { createSettleMany } from '../settle/settleMany.ts';
+import { queuesOfBatch } from '../verbs/batches.ts';
+import type { NewJob } from '../verbs/enqueue.ts';
 import type { Verbs } from '../verbs.ts';
 import { claimVerb } from './claims.ts';
 import type { Lead } from './lead.ts';
@@ -71,6 +74,12 @@ export function verbsOfSeveral(context: {
     verbs: engine.verbs as Verbs,
     isAway: () => isAway(engine),
   }));
+  /** Where new queues of jobs of a batch are to be: beside it. Undefined where they are in none. */
+  async function databaseOfBatch(jobs: NewJob[]): Promise<string | undefined> {
+    const batch = jobs.find((job) => job.batch !== undefined)?.batch;
+    if (batch === undefined || !isUuid(batch)) return undefined;
+    return (await placements.ofJob(batch))?.database;
+  }
   const item = <T>(id: string, run: (rooms: Rooms) => Promise<T>): Promise<T> => toJob(id, inRooms(run));
 
   return {
@@ -87,13 +96,24 @@ export function verbsOfSeveral(context: {
         throw error instanceof Refusal && error.code === 'job_not_found' ? batchNotFound(id) : error;
       }),
     ),
-    createBatch: (request) => toNew([request.queue], ({ verbs }) => verbs.createBatch(request)),
+    // What it names and is not there yet comes into the same database.
+    createBatch: (request) =>
+      toNew([request.queue], (engine) =>
+        toNew(
+          [request.queue, ...queuesOfBatch(request)],
+          ({ verbs }) => verbs.createBatch(request),
+          engine.name,
+        ),
+      ),
     ...relayedLooks(way, lead),
     ...relayedChanges(way, lead),
     ...queuesOfSeveral(lead, members, placements),
     relocateQueue: relocations.start,
 
-    enqueue: (request) => toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueue(request)),
+    async enqueue(request) {
+      const wish = await databaseOfBatch(request.jobs);
+      return toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueue(request), wish);
+    },
     /** The schedule is in home. Its job is enqueued where its queue is. */
     async triggerSchedule({ trace, ...named }) {
       const job = { ...jobOf(await home.verbs.getSchedule(named)), trace };
@@ -102,7 +122,10 @@ export function verbsOfSeveral(context: {
       );
       return jobs[0] as Job;
     },
-    enqueueOnce: (request) => toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueueOnce(request)),
+    async enqueueOnce(request) {
+      const wish = await databaseOfBatch(request.jobs);
+      return toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueueOnce(request), wish);
+    },
 
     claim: claimVerb(context.claim, members, placements),
 

@@ -246,6 +246,12 @@ export interface StatementTypes {
       tried: number;
     };
   };
+  'batches/due_queues': {
+    parameters: Record<never, never>;
+    columns: {
+      queue: string;
+    };
+  };
   'batches/end': {
     parameters: {
       id: string | null;
@@ -483,6 +489,7 @@ export interface StatementTypes {
   'changing/queue_empty': {
     parameters: {
       queue_id: number | null;
+      force: boolean | null;
     };
     columns: {
       empty: boolean;

@@ -23,6 +23,10 @@ export interface NewBatch extends Signed {
   closed: boolean;
 }
 
+/** The queues of the jobs and followers of a new batch. */
+export const queuesOfBatch = ({ jobs, on_success, on_end }: NewBatch): string[] =>
+  [...jobs, on_success, on_end].flatMap((job) => (job === undefined ? [] : [job.queue ?? 'default']));
+
 export interface Batch {
   id: string;
   name: string | null;

@@ -20,7 +20,6 @@ const OVER_ONE: Record<string, string[]> = {
     'web/databases',
     'web/relocation',
   ],
-  'A follower whose queue is not there yet is enqueued in home only.': ['docs/batches'],
   'By contract, several databases answer otherwise: a full queue elsewhere takes jobs, they arrive a moment later.':
     ['claim/claimRequest', 'enqueue/refusals'],
   'It reads series of metrics, which name their database where there are several: databases/lists.': [

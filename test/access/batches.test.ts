@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { as, speakingAccess } from '../support/access.ts';
+import { expectProblem } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let root: ReturnType<typeof as>;
+beforeAll(async () => {
+  service = await startService({ access: speakingAccess() });
+  root = as(service, 'admin@*#root');
+});
+afterAll(() => service.stop());
+
+test('a key cancels a batch only if it may use all queues in which jobs of it wait', async () => {
+  const { body } = await root('POST', '/batches', {
+    queue: 'books.a',
+    jobs: [{ queue: 'books.a' }, { queue: 'books.b' }],
+  });
+  const path = `/batches/${body.id}`;
+  const own = as(service, 'admin@books.a');
+  expect((await own('GET', path)).status).toBe(200);
+  expectProblem(await own('DELETE', path), 403, 'forbidden');
+  expect((await root('GET', path)).body).toMatchObject({ state: 'open', counts: { ready: 2 } });
+  expect((await as(service, 'admin@books.*')('DELETE', path)).body).toMatchObject({
+    counts: { cancelled: 2 },
+  });
+});
+
+test('of the jobs of a batch, a key sees those of its queues', async () => {
+  const { body } = await root('POST', '/batches', {
+    queue: 'pages.a',
+    jobs: [{ queue: 'pages.a' }, { queue: 'pages.b' }],
+  });
+  const { body: listed } = await as(service, 'read@pages.a')('GET', `/jobs?batch=${body.id}`);
+  expect(listed.jobs.map(({ queue }: { queue: string }) => queue)).toEqual(['pages.a']);
+});
