@@ -17,6 +17,8 @@ export interface DriverEvent {
     | 'stopped'
     | 'failed'
     | 'enqueued'
+    | 'made'
+    | 'batch'
     | 'odd_ends';
   as: string;
   id?: string;
@@ -29,6 +31,9 @@ export interface DriverEvent {
   payload_text?: string;
   progress?: Json;
   ids?: string[];
+  /** Of a batch. */
+  state?: string;
+  counts?: Record<string, number>;
   /** When it was read, in ms by the monotonic clock. */
   at: number;
 }
@@ -54,6 +59,19 @@ export interface WorkerSettings extends ClientSettings {
   /** It runs until SIGTERM, in the main thread, and the driver ends with it. */
   until_signal?: boolean;
   stop_on?: 'claimed' | 'started' | 'ended' | 'settled' | 'retrying';
+}
+
+/** What a producer does with a batch, in this order. */
+export interface BatchSettings extends ClientSettings {
+  /** It makes this one, as `POST /batches` takes it. */
+  batch?: object;
+  /** In place of that, it takes up this one. */
+  id?: string;
+  add?: object[];
+  close?: true;
+  cancel?: true;
+  /** It waits for the end, so long. Else it looks. */
+  wait_seconds?: number;
 }
 
 /** One worker in the driver's process. */
@@ -170,6 +188,12 @@ export function startDriver([program, ...args]: [string, ...string[]], env: Reco
     ): WorkerHandle {
       const handle = open();
       say({ do: 'enqueue', as: handle.as, url, jobs, ...settings });
+      return handle;
+    },
+    /** Lets the library's producer make, fill and await a batch. */
+    batch(url: string, settings: BatchSettings): WorkerHandle {
+      const handle = open();
+      say({ do: 'batch', as: handle.as, url, ...settings });
       return handle;
     },
     /** The names of the odd ways in which its handlers can end. */

@@ -24,6 +24,8 @@ export interface Script {
   progress?: unknown[];
   /** A job that follows. */
   follow_up?: object;
+  /** A job that it adds to its own batch. */
+  in_batch?: object;
   /** The driver's decoder refuses it. */
   undecodable?: true;
   /** It ends in this odd way: one of the driver's `odd_ends`. */

@@ -11,6 +11,7 @@ import './promises/keys.ts';
 import './promises/ending.ts';
 import './promises/stopping.ts';
 import './promises/producing.ts';
+import './promises/batches.ts';
 import './promises/telling.ts';
 import { openStage, type Stage, startService } from './stage.ts';
 

@@ -33,10 +33,7 @@ func (p *Producer) Enqueue(ctx context.Context, job JobSpec) (*Job, error) {
 // EnqueueAll makes up to 1000 jobs: all of them or, when one is refused, none.
 func (p *Producer) EnqueueAll(ctx context.Context, jobs []JobSpec) ([]Job, error) {
 	options := &EnqueueJobsOptions{IdempotencyKey: Ptr(newID())}
-	specs := make([]JobSpec, len(jobs))
-	for i, job := range jobs {
-		specs[i] = p.spec(job)
-	}
+	specs := p.specs(jobs)
 	list, err := repeat(ctx, p.Retry, func() (*JobList, error) {
 		made, err := p.Client.EnqueueJobs(ctx, JobSpecList{Jobs: specs}, options)
 		if err == nil && len(made.Jobs) != len(specs) {
@@ -65,16 +62,30 @@ func (p *Producer) spec(job JobSpec) JobSpec {
 	return job
 }
 
+func (p *Producer) specs(jobs []JobSpec) []JobSpec {
+	specs := make([]JobSpec, len(jobs))
+	for i, job := range jobs {
+		specs[i] = p.spec(job)
+	}
+	return specs
+}
+
+const defaultRetry = 30 * time.Second
+
 func repeat[T any](ctx context.Context, within time.Duration, send func() (T, error)) (T, error) {
+	return repeatIf(ctx, within, IsTemporary, send)
+}
+
+func repeatIf[T any](ctx context.Context, within time.Duration, passes func(error) bool, send func() (T, error)) (T, error) {
 	if within < 0 {
 		var none T
 		return none, errors.New("dibs: Retry must not be negative")
 	}
-	end := time.Now().Add(orDefault(within, 30*time.Second))
+	end := time.Now().Add(orDefault(within, defaultRetry))
 	for failures := 0; ; failures++ {
 		answer, err := send()
 		pause := backoff(failures, err)
-		if err == nil || !IsTemporary(err) || time.Now().Add(pause).After(end) {
+		if err == nil || !passes(err) || time.Now().Add(pause).After(end) {
 			return answer, err
 		}
 		select {

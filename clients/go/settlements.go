@@ -130,7 +130,8 @@ func (w *Worker) answeredAll(sent []*settlement, results []SettleResult) {
 }
 
 func (w *Worker) answered(one *settlement, result SettleResult) {
-	isOver := result.Status == http.StatusNotFound || result.Status == http.StatusConflict
+	// Another 404 or 409 is about a batch or queue of its follow-ups.
+	isOver := result.Problem != nil && isGone(result.Problem.Code)
 	switch {
 	case result.Status < 300 || (isOver && one.repeated):
 		w.done(one.run)

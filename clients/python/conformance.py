@@ -1,6 +1,7 @@
 """The driver of the Python library for the conformance suite. See clients/conformance/README.md. `--async` drives AsyncWorker."""
 
 import asyncio
+import inspect
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "src"))
-from dibs_client import Ack, AsyncWorker, Client, Job, Nack, Producer, Release, Worker  # noqa: E402
+from dibs_client import Ack, AsyncProducer, AsyncWorker, Client, Job, Nack, Producer, Release, Worker  # noqa: E402
 from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS  # noqa: E402
 
 IS_ASYNC = "--async" in sys.argv
@@ -50,7 +51,7 @@ def failure(script: dict[str, Any]) -> BaseException:
     return error
 
 
-def end(script: dict[str, Any]) -> Any:
+def end(job: Job, script: dict[str, Any]) -> Any:
     if "odd" in script:
         return ODD_ENDS[script["odd"]]()
     if "fail" in script:
@@ -58,7 +59,10 @@ def end(script: dict[str, Any]) -> Any:
     if script.get("release"):
         raise Release(script.get("delay_seconds"))
     result = "x" * script["large_result"] if "large_result" in script else script.get("result")
-    return Ack(result, [script["follow_up"]]) if "follow_up" in script else result
+    follow_ups = [script["follow_up"]] if "follow_up" in script else []
+    if "in_batch" in script:
+        follow_ups.append({**script["in_batch"], "batch": job.batch})
+    return Ack(result, follow_ups) if follow_ups else result
 
 
 def begin(as_: str, job: Job) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def handler_of(as_: str) -> Any:
                 workers[as_].worker.stop()
             if script.get("stop") == "wait":
                 workers[as_].over.wait()
-            return end(script)
+            return end(job, script)
         finally:
             say({"event": "finished", "as": as_, "id": job.id})
 
@@ -105,7 +109,7 @@ def handler_of(as_: str) -> Any:
                 await asyncio.sleep(0.05)
             if script.get("odd") in ASYNC_ODD_ENDS:
                 return await ASYNC_ODD_ENDS[script["odd"]]()
-            return end(script)
+            return end(job, script)
         finally:
             say({"event": "finished", "as": as_, "id": job.id})
 
@@ -217,6 +221,37 @@ def enqueue(command: dict[str, Any]) -> None:
         say({"event": "failed", "as": command["as"], "code": getattr(error, "code", repr(error)), "text": said(error)})
 
 
+async def with_batch(producer: Any, command: dict[str, Any]) -> dict[str, Any]:
+    """By a Producer or an AsyncProducer."""
+
+    async def done(answer: Any) -> Any:
+        return await answer if inspect.isawaitable(answer) else answer
+
+    batch = await done(producer.batch(**command["batch"]) if "batch" in command else producer.batch_by_id(command["id"]))
+    say({"event": "made", "as": command["as"], "id": batch.id})
+    add = command.get("add", [])
+    if len(add) == 1:
+        await done(batch.add(add[0]))
+    elif add:
+        await done(batch.add_all(add))
+    if command.get("close"):
+        await done(batch.close())
+    if command.get("cancel"):
+        await done(batch.cancel())
+    seconds = command.get("wait_seconds")
+    return await done(batch.get() if seconds is None else batch.wait(seconds))
+
+
+def make_batch(command: dict[str, Any]) -> None:
+    try:
+        producer = (AsyncProducer if IS_ASYNC else Producer)(client_of(command), retry_seconds=10)
+        found = asyncio.run(with_batch(producer, command))
+        facts = {name: found[name] for name in ("id", "state", "counts")}
+        say({"event": "batch", "as": command["as"], **facts})
+    except Exception as error:
+        say({"event": "failed", "as": command["as"], "code": getattr(error, "code", repr(error)), "text": said(error)})
+
+
 for line in sys.stdin:
     order = json.loads(line)
     if order["do"] == "start":
@@ -225,6 +260,8 @@ for line in sys.stdin:
             break
     elif order["do"] == "enqueue":
         threading.Thread(target=enqueue, args=[order], daemon=True).start()
+    elif order["do"] == "batch":
+        threading.Thread(target=make_batch, args=[order], daemon=True).start()
     elif order["do"] == "odd_ends":
         say({"event": "odd_ends", "as": order["as"], "names": [*ODD_ENDS, *(ASYNC_ODD_ENDS if IS_ASYNC else [])]})
     elif order["as"] in workers:

@@ -7,10 +7,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { installLibrary, tsConfig } from '../support/clientLibrary.ts';
 import { type PrintedSpan, spanPrinters } from '../support/openTelemetry.ts';
-import { filesOf } from '../support/pageFiles.ts';
+import { filesOf, sectionOf } from '../support/pageFiles.ts';
 import { served } from '../support/served.ts';
 import { type Service, startService } from '../support/service.ts';
-import { ROOT, textOf } from '../support/sources.ts';
+import { ROOT } from '../support/sources.ts';
 import { until } from '../support/until.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -68,7 +68,7 @@ afterAll(async () => {
 /** A project of the files that the README has, and what prints the spans. */
 async function prepare(language: Language): Promise<string> {
   const home = join(folder, language);
-  const examples = filesOf(textOf(`clients/${language}/README.md`));
+  const examples = filesOf(sectionOf(`clients/${language}/README.md`, 'What it tells'));
   expect(examples).toHaveLength(3);
   for (const { name, text } of [...examples, ...spanPrinters[language]]) {
     await mkdir(dirname(join(home, name)), { recursive: true });

@@ -99,7 +99,10 @@ async function play(job, worker) {
   }
   if (script.release) throw new Release({ delaySeconds: script.delay_seconds });
   const result = script.large_result ? 'x'.repeat(script.large_result) : script.result;
-  return script.follow_up ? new Ack({ result, enqueue: [script.follow_up] }) : result;
+  const followUps = [];
+  if (script.follow_up) followUps.push(script.follow_up);
+  if (script.in_batch) followUps.push({ ...script.in_batch, batch: job.batch });
+  return followUps.length > 0 ? new Ack({ result, enqueue: followUps }) : result;
 }
 
 /** A key, or a function that does one step at each call. */
@@ -185,11 +188,33 @@ function enqueue({ as, jobs, retry_seconds = 10, ...settings }) {
   );
 }
 
+async function withBatch(producer, { as, batch: spec, id, add, close, cancel, wait_seconds }) {
+  const { on_success: onSuccess, on_end: onEnd, ...rest } = spec ?? {};
+  const batch = spec ? await producer.batch({ ...rest, onSuccess, onEnd }) : producer.batchById(id);
+  say({ event: 'made', as, id: batch.id });
+  if (add?.length === 1) await batch.add(add[0]);
+  else if (add) await batch.addAll(add);
+  if (close) await batch.close();
+  if (cancel) await batch.cancel();
+  const wait = () => batch.wait({ timeoutSeconds: wait_seconds });
+  const { state, counts } = await (wait_seconds === undefined ? batch.get() : wait());
+  say({ event: 'batch', as, id: batch.id, state, counts });
+}
+
+function batch({ as, ...settings }) {
+  const producer = made(as, () => new Producer(clientOf(settings), { retrySeconds: 10 }));
+  if (!producer) return;
+  withBatch(producer, { as, ...settings }).catch((error) =>
+    say({ event: 'failed', as, code: codeOf(error), text: textOf(error) }),
+  );
+}
+
 createInterface({ input: process.stdin })
   .on('line', (line) => {
     const command = JSON.parse(line);
     if (command.do === 'start') start(command);
     else if (command.do === 'enqueue') enqueue(command);
+    else if (command.do === 'batch') batch(command);
     else if (command.do === 'odd_ends')
       say({ event: 'odd_ends', as: command.as, names: Object.keys(ODD_ENDS) });
     else workers.get(command.as)?.stop({ deadlineSeconds: command.seconds ?? undefined });

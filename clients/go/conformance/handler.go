@@ -21,6 +21,7 @@ type script struct {
 	LargeResult  int             `json:"large_result"`
 	Progress     []any           `json:"progress"`
 	FollowUp     *dibs.JobSpec   `json:"follow_up"`
+	InBatch      *dibs.JobSpec   `json:"in_batch"`
 	Stop         string          `json:"stop"`
 	Odd          string          `json:"odd"`
 	Causes       []string        `json:"causes"`
@@ -110,6 +111,10 @@ func play(ctx context.Context, job *dibs.Work, s script) error {
 	}
 	if s.FollowUp != nil {
 		job.FollowUp(*s.FollowUp)
+	}
+	if s.InBatch != nil {
+		s.InBatch.Batch = job.Batch
+		job.FollowUp(*s.InBatch)
 	}
 	return nil
 }

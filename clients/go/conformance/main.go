@@ -39,6 +39,12 @@ type command struct {
 	UntilSignal    bool           `json:"until_signal"`
 	Seconds        *duration      `json:"seconds"`
 	Jobs           []dibs.JobSpec `json:"jobs"`
+	// Of a batch. WaitSeconds is 0 where it is not waited for.
+	Batch  *dibs.BatchSpec `json:"batch"`
+	ID     string          `json:"id"`
+	Add    []dibs.JobSpec  `json:"add"`
+	Close  bool            `json:"close"`
+	Cancel bool            `json:"cancel"`
 }
 
 func start(c command) (worker *dibs.Worker, cancel func()) {
@@ -133,6 +139,8 @@ func main() {
 			}
 		case "enqueue":
 			go enqueue(c)
+		case "batch":
+			go batch(c)
 		case "cancel":
 			cancels[c.As]()
 		case "odd_ends":

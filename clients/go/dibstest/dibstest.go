@@ -38,6 +38,8 @@ type Job struct {
 	State   dibs.JobState
 	Payload json.RawMessage
 	Headers map[string]string
+	// Batch is the id of its batch, or nil.
+	Batch *string
 	// Attempt counts those that are charged, Deliveries all leases.
 	Attempt, Deliveries int64
 	Result, Progress    json.RawMessage
@@ -49,7 +51,7 @@ func (j *Job) lease() dibs.LeasedJob {
 	lease := dibs.LeasedJob{
 		ID: j.ID, Queue: j.Queue, State: "leased", Headers: j.Headers, Attempt: j.Attempt, MaxAttempts: mostAttempts,
 		Deliveries: j.Deliveries, PayloadText: dibs.Ptr(string(j.Payload)), Progress: j.Progress, LeaseToken: j.token,
-		LeaseSeconds: 30,
+		LeaseSeconds: 30, Batch: j.Batch,
 	}
 	if j.Error != "" {
 		lease.LastError = dibs.Ptr(j.Error)
@@ -59,8 +61,9 @@ func (j *Job) lease() dibs.LeasedJob {
 
 // Fake is a Dibs in memory, without delays, limits and leases that end. A failed job comes back at once, until it had five attempts.
 type Fake struct {
-	mu   sync.Mutex
-	jobs []*Job
+	mu      sync.Mutex
+	jobs    []*Job
+	batches []*batch
 	// The newest request of each claim, by its id.
 	claims map[string]int
 	// Closed, and made anew, at each change.
@@ -83,12 +86,16 @@ func (f *Fake) Jobs(queue string) []Job {
 	return jobs
 }
 
+func isFinished(state dibs.JobState) bool {
+	return state == "completed" || state == "dead" || state == "cancelled"
+}
+
 // WaitUntilDone returns when each job is completed or dead, or an error when ctx ends before that.
 func (f *Fake) WaitUntilDone(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
-		open := slices.IndexFunc(f.jobs, func(job *Job) bool { return job.State != "completed" && job.State != "dead" })
+		open := slices.IndexFunc(f.jobs, func(job *Job) bool { return !isFinished(job.State) })
 		if open < 0 {
 			return nil
 		}
@@ -113,6 +120,7 @@ func (f *Fake) wait(ctx context.Context, at <-chan time.Time) bool {
 }
 
 func (f *Fake) change() {
+	f.follow()
 	close(f.changed)
 	f.changed = make(chan struct{})
 }

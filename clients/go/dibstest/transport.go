@@ -2,7 +2,6 @@ package dibstest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -29,7 +28,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	status, answer := t.fake.answer(request.Context(), request.URL.Path, body)
+	status, answer := t.fake.answer(request, body)
 	// Who hangs up gets nothing.
 	if err := request.Context().Err(); err != nil {
 		return nil, err
@@ -40,20 +39,32 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (f *Fake) answer(ctx context.Context, path string, body []byte) (int, any) {
+func (f *Fake) answer(request *http.Request, body []byte) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	ctx, path := request.Context(), request.URL.Path
 	switch path {
 	case "/jobs":
-		defer f.change()
-		return 201, f.enqueue(read[dibs.JobSpec](body))
+		jobs, refused := f.enqueueAll([]dibs.JobSpec{read[dibs.JobSpec](body)}, nil)
+		if refused != nil {
+			return int(refused.Status), refused
+		}
+		f.change()
+		return 201, jobs[0]
 	case "/jobs/batch":
-		defer f.change()
-		return 201, dibs.JobList{Jobs: f.enqueueAll(read[dibs.JobSpecList](body).Jobs)}
+		jobs, refused := f.enqueueAll(read[dibs.JobSpecList](body).Jobs, nil)
+		if refused != nil {
+			return int(refused.Status), refused
+		}
+		f.change()
+		return 201, dibs.JobList{Jobs: jobs}
 	case "/jobs/claim":
 		return 200, dibs.LeasedJobList{Jobs: f.claim(ctx, read[dibs.ClaimRequest](body))}
 	case "/jobs/settle":
 		return 200, f.settle(ctx, read[dibs.SettleRequest](body))
+	}
+	if path == "/batches" || strings.HasPrefix(path, "/batches/") {
+		return f.answerBatch(request, body)
 	}
 	if id, isExtend := strings.CutSuffix(strings.TrimPrefix(path, "/jobs/"), "/extend"); isExtend {
 		result := f.extend(id, read[dibs.ExtendRequest](body))
@@ -62,7 +73,11 @@ func (f *Fake) answer(ctx context.Context, path string, body []byte) (int, any) 
 		}
 		return 200, dibs.Extended{ID: id, CancelRequested: false}
 	}
-	return 404, dibs.Problem{Type: problemType + "route_not_found", Status: 404, Code: "route_not_found", Detail: "dibstest has no " + path + "."}
+	return 404, noRoute(path)
+}
+
+func noRoute(path string) *dibs.Problem {
+	return refusal(404, "route_not_found", "dibstest has no "+path+".")
 }
 
 func read[T any](body []byte) T {

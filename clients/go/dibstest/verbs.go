@@ -12,6 +12,7 @@ import (
 func (f *Fake) enqueue(spec dibs.JobSpec) dibs.Job {
 	job := &Job{
 		ID: fmt.Sprintf("job-%d", len(f.jobs)+1), Queue: "default", State: "ready", Payload: spec.Payload, Headers: spec.Headers,
+		Batch: spec.Batch,
 	}
 	if spec.Queue != nil {
 		job.Queue = *spec.Queue
@@ -23,15 +24,19 @@ func (f *Fake) enqueue(spec dibs.JobSpec) dibs.Job {
 		job.Headers = map[string]string{}
 	}
 	f.jobs = append(f.jobs, job)
-	return dibs.Job{ID: job.ID, Queue: job.Queue, State: job.State, Headers: job.Headers, MaxAttempts: mostAttempts}
+	return dibs.Job{ID: job.ID, Queue: job.Queue, State: job.State, Headers: job.Headers, MaxAttempts: mostAttempts, Batch: job.Batch}
 }
 
-func (f *Fake) enqueueAll(specs []dibs.JobSpec) []dibs.Job {
+// enqueueAll: a job of the batch own adds them, if there is one.
+func (f *Fake) enqueueAll(specs []dibs.JobSpec, own *string) ([]dibs.Job, *dibs.Problem) {
+	if refused := f.hold(specs, own); refused != nil {
+		return nil, refused
+	}
 	jobs := []dibs.Job{}
 	for _, spec := range specs {
 		jobs = append(jobs, f.enqueue(spec))
 	}
-	return jobs
+	return jobs, nil
 }
 
 // claim waits for a first job. A repeat takes the place of the first request, which is answered without jobs.
@@ -84,23 +89,22 @@ func (f *Fake) lease(job *Job) dibs.LeasedJob {
 func (f *Fake) settle(ctx context.Context, request dibs.SettleRequest) dibs.SettleResults {
 	results := dibs.SettleResults{}
 	for _, item := range request.Acks {
-		results.Acks = append(results.Acks, f.settled(item.ID, item.LeaseToken, func(job *Job) {
-			job.State = "completed"
-			job.Result = item.Result
-			f.enqueueAll(item.Enqueue)
-		}))
+		ack := func(job *Job) *dibs.Problem { return f.ack(job, item) }
+		results.Acks = append(results.Acks, f.settled(item.ID, item.LeaseToken, ack))
 	}
 	for _, item := range request.Nacks {
-		results.Nacks = append(results.Nacks, f.settled(item.ID, item.LeaseToken, func(job *Job) { f.nack(job, item) }))
+		nack := func(job *Job) *dibs.Problem { return f.nack(job, item) }
+		results.Nacks = append(results.Nacks, f.settled(item.ID, item.LeaseToken, nack))
 	}
 	for _, item := range request.Releases {
-		results.Releases = append(results.Releases, f.settled(item.ID, item.LeaseToken, func(job *Job) {
+		results.Releases = append(results.Releases, f.settled(item.ID, item.LeaseToken, func(job *Job) *dibs.Problem {
 			job.State = "ready"
 			job.Attempt--
+			return nil
 		}))
 	}
 	for _, item := range request.Extends {
-		results.Extends = append(results.Extends, f.settled(item.ID, item.LeaseToken, func(*Job) {}))
+		results.Extends = append(results.Extends, f.settled(item.ID, item.LeaseToken, func(*Job) *dibs.Problem { return nil }))
 	}
 	f.change()
 	if request.Claim != nil {
@@ -109,32 +113,48 @@ func (f *Fake) settle(ctx context.Context, request dibs.SettleRequest) dibs.Sett
 	return results
 }
 
-func (f *Fake) nack(job *Job, item dibs.NackItem) {
+func (f *Fake) ack(job *Job, item dibs.AckItem) *dibs.Problem {
+	if _, refused := f.enqueueAll(item.Enqueue, job.Batch); refused != nil {
+		return refused
+	}
+	job.State = "completed"
+	job.Result = item.Result
+	return nil
+}
+
+func (f *Fake) nack(job *Job, item dibs.NackItem) *dibs.Problem {
+	state := "ready"
+	if job.Attempt >= mostAttempts || (item.Retry != nil && !*item.Retry) {
+		state = "dead"
+		if _, refused := f.enqueueAll(item.Enqueue, job.Batch); refused != nil {
+			return refused
+		}
+	}
 	if item.Error != nil {
 		job.Error = *item.Error
 	}
-	job.State = "ready"
-	if job.Attempt >= mostAttempts || (item.Retry != nil && !*item.Retry) {
-		job.State = "dead"
-		f.enqueueAll(item.Enqueue)
-	}
+	job.State = state
+	return nil
 }
 
 func (f *Fake) extend(id string, request dibs.ExtendRequest) dibs.SettleResult {
 	defer f.change()
-	return f.settled(id, request.LeaseToken, func(job *Job) {
+	return f.settled(id, request.LeaseToken, func(job *Job) *dibs.Problem {
 		if request.Progress != nil {
 			job.Progress = request.Progress
 		}
+		return nil
 	})
 }
 
-func (f *Fake) settled(id, token string, change func(*Job)) dibs.SettleResult {
+func (f *Fake) settled(id, token string, change func(*Job) *dibs.Problem) dibs.SettleResult {
 	i := slices.IndexFunc(f.jobs, func(job *Job) bool { return job.ID == id && job.State == "leased" && job.token == token })
-	if i < 0 {
-		problem := &dibs.Problem{Type: problemType + "lease_lost", Status: 409, Code: "lease_lost", Detail: "The lease is lost."}
-		return dibs.SettleResult{ID: id, Status: 409, Problem: problem}
+	refused := refusal(409, "lease_lost", "The lease is lost.")
+	if i >= 0 {
+		refused = change(f.jobs[i])
 	}
-	change(f.jobs[i])
+	if refused != nil {
+		return dibs.SettleResult{ID: id, Status: refused.Status, Problem: refused}
+	}
 	return dibs.SettleResult{ID: id, Status: 200, State: dibs.Ptr(f.jobs[i].State), CancelRequested: dibs.Ptr(false)}
 }

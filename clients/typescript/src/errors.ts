@@ -51,10 +51,13 @@ export const mayBeDone = (error: unknown): boolean =>
   !isOfDibs(error.problem) ||
   (error.status >= 500 && error.problem.outcome !== 'not_done');
 
+/** Whether Dibs says that a job is in other hands, or gone. Another 404 or 409 of an item is about a batch or queue of its follow-ups. */
+export const isLeaseOver = (code: string): boolean => code === 'job_not_found' || code === 'lease_lost';
+
 /** What Dibs refuses of a settlement. The rest is about who sends it, and where. */
 export type Refused = 'the way' | 'the sender' | 'the content';
 
-export function refusedBy({ status }: DibsError): Refused {
-  if (status === 301 || status === 308 || status === 404 || status === 405) return 'the way';
+export function refusedBy({ status, code }: DibsError): Refused {
+  if (status === 301 || status === 308 || status === 405 || code === 'route_not_found') return 'the way';
   return status === 401 || status === 403 ? 'the sender' : 'the content';
 }

@@ -1,3 +1,4 @@
+export { BatchHandle, BatchTimeoutError } from './batch.ts';
 export type { Caller, CallOptions } from './caller.ts';
 export { Client, type ClientOptions } from './client.ts';
 export { ConnectionError, DibsError } from './errors.ts';
@@ -5,7 +6,8 @@ export { JobSignal, type Observer, type SignalCode, type WorkerEvent } from './e
 export * from './generated.ts';
 export type { Handler, Job as WorkerJob, Middleware } from './job.ts';
 export { Ack, Nack, Release } from './outcome.ts';
-export { type EnqueueOptions, Producer, type ProducerOptions } from './producer.ts';
+export { Producer } from './producer.ts';
+export type { EnqueueOptions, NewBatch, ProducerOptions, WaitOptions } from './producerOptions.ts';
 export type { Logger } from './reporting.ts';
 export { Worker } from './worker.ts';
 export type { WorkerOptions } from './workerOptions.ts';

@@ -15,6 +15,11 @@ export interface Job<Payload = unknown> {
   readonly deliveries: number;
   /** What an earlier attempt reported last. */
   readonly lastProgress: unknown;
+  /**
+   * The id of its batch, if it is in one. Follow-ups with `batch: job.batch` come into it, also when it is closed. Of a job that is
+   * in none, they come into none.
+   */
+  readonly batch: string | undefined;
   /** All that Dibs says of it. */
   readonly lease: LeasedJob;
   /** Fires when the handler should end. `signal.reason` is a `JobSignal` with a `code`. */
@@ -41,6 +46,7 @@ export const createJob = <P>(run: Run, payload: P, progress: (value: unknown) =>
   attempt: run.job.attempt,
   deliveries: run.job.deliveries,
   lastProgress: run.job.progress,
+  batch: run.job.batch ?? undefined,
   lease: run.job,
   signal: run.signal,
   progress,

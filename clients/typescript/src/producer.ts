@@ -1,38 +1,26 @@
-import { backoffMs, pause } from './backoff.ts';
+import { BatchHandle, batchOf } from './batch.ts';
 import type { Caller, CallOptions } from './caller.ts';
-import { isTemporary } from './errors.ts';
-import { enqueueJob, enqueueJobs, type Job, type JobSpec } from './generated.ts';
+import { isTemporary, mayBeDone } from './errors.ts';
+import { createBatch, enqueueJob, enqueueJobs, type Job, type JobSpec } from './generated.ts';
+import type { EnqueueOptions, NewBatch, ProducerOptions } from './producerOptions.ts';
+import { type Repeat, repeatFor } from './repeat.ts';
 import { checkTime } from './settings.ts';
 import { listIn } from './shape.ts';
 
-export interface ProducerOptions {
-  /** The queue of jobs that name none. Default: `default`. */
-  queue?: string;
-  /** For how long a request is repeated while its failures may pass. Default: 30. `Infinity`: for ever. */
-  retrySeconds?: number;
-  /** Headers for each job, such as a `traceparent`. The job's own go first. */
-  headers?(): Record<string, string>;
-}
-
-export interface EnqueueOptions {
-  /** Default: a new one for each call, so that a repeat after a lost answer enqueues nothing more. */
-  idempotencyKey?: string;
-  signal?: AbortSignal;
-}
-
-/** Jobs of one batch, at most. */
+/** Jobs of one request, at most. */
 const MOST = 1000;
-const now = () => performance.now();
 
 /** Enqueues jobs. A request that failed for a while is repeated, and counts once. */
 export class Producer {
   readonly #client: Caller;
   readonly #options: ProducerOptions;
+  readonly #repeat: Repeat;
 
   constructor(client: Caller, options: ProducerOptions = {}) {
     checkTime('retrySeconds', options.retrySeconds);
     this.#client = client;
     this.#options = options;
+    this.#repeat = repeatFor(options.retrySeconds ?? 30);
   }
 
   /** @throws DibsError, ConnectionError */
@@ -45,7 +33,7 @@ export class Producer {
       const answer = await enqueueJob(this.#client, spec, { ...options, idempotency_key: idempotencyKey });
       return listIn<Job>({ jobs: [answer] }, 'jobs');
     };
-    const [enqueued] = await this.#repeat(send, signal);
+    const [enqueued] = await this.#repeat(send, { signal });
     return enqueued as Job;
   }
 
@@ -63,27 +51,49 @@ export class Producer {
         const answer = await enqueueJobs(this.#client, body, { ...options, idempotency_key: key });
         return listIn<Job>(answer, 'jobs', body.jobs.length);
       };
-      enqueued.push(...(await this.#repeat(send, signal)));
+      enqueued.push(...(await this.#repeat(send, { signal })));
     }
     return enqueued;
+  }
+
+  /**
+   * Creates a batch: jobs that belong together, and what follows their end. Dibs takes no Idempotency-Key for it. So it is repeated
+   * only where Dibs says that nothing was done. When the answer is lost, this throws, and the batch may be there all the same, with
+   * its jobs: `listBatches` finds it. To be safe, create it without jobs, `add` them, and then `close` it: these repeats count once.
+   * @throws DibsError, ConnectionError
+   */
+  async batch(
+    { jobs, onSuccess, onEnd, ...named }: NewBatch,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<BatchHandle> {
+    const body = {
+      jobs: jobs?.map((job) => this.#spec(job)),
+      on_success: onSuccess && this.#spec(onSuccess),
+      on_end: onEnd && this.#spec(onEnd),
+      ...named,
+    };
+    const { id } = await this.#repeat(
+      async (options) => batchOf(await createBatch(this.#client, body, options)),
+      { signal, passes: (error) => isTemporary(error) && !mayBeDone(error) },
+    );
+    return this.batchById(id);
+  }
+
+  /** A batch that is there. Nothing is sent. */
+  batchById(id: string): BatchHandle {
+    return new BatchHandle(
+      {
+        client: this.#client,
+        repeat: this.#repeat,
+        enqueue: (job, options) => this.enqueue(job, options),
+        enqueueAll: (jobs, options) => this.enqueueAll(jobs, options),
+      },
+      id,
+    );
   }
 
   #spec(job: JobSpec): JobSpec {
     const { queue, headers } = this.#options;
     return { queue, ...job, ...(headers && { headers: { ...headers(), ...job.headers } }) };
-  }
-
-  async #repeat<T>(send: (options: CallOptions) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const endsAt = now() + (this.#options.retrySeconds ?? 30) * 1000;
-    for (let failures = 0; ; failures++) {
-      try {
-        return await send({ signal });
-      } catch (error) {
-        const ms = backoffMs(failures, error);
-        if (!isTemporary(error) || now() + ms > endsAt) throw error;
-        await pause(ms, signal);
-        signal?.throwIfAborted();
-      }
-    }
   }
 }

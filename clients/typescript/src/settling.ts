@@ -1,7 +1,7 @@
 import { backoffMs } from './backoff.ts';
 import { RawJson } from './caller.ts';
 import type { Claimant, Claiming } from './claiming.ts';
-import { DibsError, isTemporary, mayBeDone, refusedBy } from './errors.ts';
+import { DibsError, isLeaseOver, isTemporary, mayBeDone, refusedBy } from './errors.ts';
 import { messageOf } from './errorText.ts';
 import type { LeasedJob, Problem, SettleResult, SettleResults } from './generated.ts';
 import { failureOf } from './handling.ts';
@@ -101,11 +101,11 @@ export class Settling {
   #answered(settlement: Settlement, result: SettleResult | undefined): void {
     const { run, verb, isRepeated } = settlement;
     const status = result?.status ?? 500;
-    const isGone = status === 404 || status === 409;
-    if (result && (status < 300 || (isGone && isRepeated))) {
+    const isOver = isLeaseOver(result?.problem?.code ?? '');
+    if (result && (status < 300 || (isOver && isRepeated))) {
       this.#worker.done(run);
       this.#worker.observe({ type: 'settled', job: run.job, verb, result });
-    } else if (isGone) {
+    } else if (isOver) {
       this.#worker.done(run);
       this.#worker.observe({ type: 'lost', job: run.job, verb });
     } else {

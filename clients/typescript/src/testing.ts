@@ -1,5 +1,6 @@
 import { Client } from './client.ts';
-import type { Job, JobSpec, LeasedJob } from './generated.ts';
+import { FakeBatches, FakeRefusal } from './fakeBatches.ts';
+import type { BatchSpec, Job, JobSpec, LeasedJob } from './generated.ts';
 import { createJob, type Job as WorkerJob } from './job.ts';
 import { Run } from './run.ts';
 
@@ -9,11 +10,17 @@ import { Run } from './run.ts';
  *   await handler(fakeJob({ to: 'ada@example.com' }))
  */
 export function fakeJob<P>(payload: P, given: Partial<WorkerJob<P>> = {}): WorkerJob<P> {
-  const lease = leased({ id: 'job-1', queue: 'default', payload, deliveries: 1, attempt: 1 });
+  const lease = leased({
+    id: 'job-1',
+    queue: 'default',
+    payload,
+    deliveries: 1,
+    attempt: 1,
+    state: 'leased',
+    batch: null,
+  });
   return { ...createJob(new Run(lease, false), payload, async () => undefined), ...given };
 }
-
-const NO_ROUTE = { type: 'urn:problem-type:dibs:route_not_found', code: 'route_not_found' };
 
 interface Fake {
   id: string;
@@ -23,7 +30,8 @@ interface Fake {
   deliveries: number;
   /** Attempts that are charged. */
   attempt: number;
-  state?: Job['state'];
+  state: Job['state'];
+  batch: string | null;
   result?: unknown;
   error?: string;
   progress?: unknown;
@@ -43,6 +51,7 @@ const leased = (job: Fake) =>
     group: null,
     fairness_key: null,
     unique_key: null,
+    batch: job.batch,
     run_at: new Date(0).toISOString(),
     created_at: new Date(0).toISOString(),
     lease_expires_at: new Date(0).toISOString(),
@@ -80,6 +89,7 @@ type Body = Record<'acks' | 'nacks' | 'releases' | 'extends', Item[] | undefined
 export class FakeDibs {
   readonly jobs: Fake[] = [];
   readonly client = new Client({ fetch: (url, init) => this.#answer(new URL(String(url)), init) });
+  readonly #batches = new FakeBatches(this.jobs, (spec) => this.#enqueue(spec));
 
   /** The jobs of a queue, or all. */
   enqueued(queue?: string): Fake[] {
@@ -88,30 +98,57 @@ export class FakeDibs {
 
   async #answer(url: URL, init: RequestInit = {}): Promise<Response> {
     const body = JSON.parse(String(init.body ?? '{}')) as Body & JobSpec;
-    const answer = await this.#route(url.pathname, body, init.signal ?? undefined);
-    return new Response(JSON.stringify(answer ?? NO_ROUTE), {
-      status: answer ? 200 : 404,
-    });
+    try {
+      const answer = await this.#route(`${init.method} ${url.pathname}`, body, init.signal ?? undefined, url);
+      return new Response(JSON.stringify(answer));
+    } catch (error) {
+      if (!(error instanceof FakeRefusal)) throw error;
+      return new Response(JSON.stringify(error.problem), { status: error.status });
+    }
   }
 
-  async #route(path: string, body: Body & JobSpec, signal?: AbortSignal): Promise<object | undefined> {
-    if (path === '/jobs') return this.#enqueue(body);
-    if (path === '/jobs/batch') return { jobs: body.jobs?.map((spec) => this.#enqueue(spec)) };
-    if (path === '/jobs/claim') return { jobs: await this.#claim(body, signal) };
-    if (path === '/jobs/settle') {
+  async #route(
+    call: string,
+    body: Body & JobSpec,
+    signal: AbortSignal | undefined,
+    url: URL,
+  ): Promise<object> {
+    if (call === 'POST /jobs') return this.#enqueueAll([body])[0] as object;
+    if (call === 'POST /jobs/batch') return { jobs: this.#enqueueAll(body.jobs ?? []) };
+    if (call === 'POST /jobs/claim') return { jobs: await this.#claim(body, signal) };
+    if (call === 'POST /jobs/settle') {
       const settled = this.#settle(body);
       return body.claim ? { ...settled, jobs: await this.#claim(body.claim, signal) } : settled;
     }
-    const extend = /^\/jobs\/(.+)\/extend$/.exec(path);
-    return extend ? this.#extend({ ...(body as unknown as Item), id: extend[1] as string }) : undefined;
+    const extend = /^POST \/jobs\/(.+)\/extend$/.exec(call);
+    if (extend) return this.#extend({ ...(body as unknown as Item), id: extend[1] as string });
+    if (call === 'POST /batches') return this.#batches.create(body as unknown as BatchSpec);
+    const [, method, id = '', close] = /^(\w+) \/batches\/([^/]+)(\/close)?$/.exec(call) ?? [];
+    if (method === 'POST' && close) return this.#batches.close(this.#batches.find(id));
+    if (method === 'DELETE') return this.#batches.cancel(this.#batches.find(id));
+    if (method === 'GET') return this.#lookAt(id, Number(url.searchParams.get('wait_seconds') ?? 0), signal);
+    throw new FakeRefusal(404, 'route_not_found');
   }
 
-  #enqueue({ queue = 'default', payload = null, headers }: JobSpec): object {
+  async #lookAt(id: string, waitSeconds: number, signal: AbortSignal | undefined): Promise<object> {
+    const endsAt = performance.now() + waitSeconds * 1000;
+    for (;;) {
+      const batch = this.#batches.shown(this.#batches.find(id));
+      if (batch.finished_at || performance.now() >= endsAt || signal?.aborted) return batch;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  /** `own`: the batch of the job that adds them. */
+  #enqueueAll(specs: JobSpec[], own?: string | null): object[] {
+    this.#batches.hold(specs, own);
+    return specs.map((spec) => this.#enqueue(spec));
+  }
+
+  #enqueue({ queue = 'default', payload = null, headers, batch }: JobSpec): object {
     const job: Fake = {
       id: `job-${this.jobs.length + 1}`,
-      queue,
-      payload,
-      headers,
+      ...{ queue, payload, headers, batch: batch ?? null },
       deliveries: 0,
       attempt: 0,
       state: 'ready',
@@ -144,16 +181,17 @@ export class FakeDibs {
     return {
       acks: acks.map((item) =>
         this.#change(item, (job) => {
+          this.#enqueueAll(item.enqueue ?? [], job.batch);
           job.state = 'completed';
           job.result = item.result;
-          for (const spec of item.enqueue ?? []) this.#enqueue(spec);
         }),
       ),
       nacks: nacks.map((item) =>
         this.#change(item, (job) => {
+          const isDead = item.retry === false || job.attempt >= 5;
+          if (isDead) this.#enqueueAll(item.enqueue ?? [], job.batch);
           job.error = item.error;
-          job.state = item.retry === false || job.attempt >= 5 ? 'dead' : 'ready';
-          if (job.state === 'dead') for (const spec of item.enqueue ?? []) this.#enqueue(spec);
+          job.state = isDead ? 'dead' : 'ready';
         }),
       ),
       releases: releases.map((item) =>
@@ -173,10 +211,16 @@ export class FakeDibs {
   }
 
   #change(item: Item, change: (job: Fake) => void): object {
-    const job = this.jobs.find((one) => one.id === item.id && one.token === item.lease_token);
-    if (job?.state !== 'leased')
-      return { id: item.id, status: 409, problem: { status: 409, code: 'lease_lost' } };
-    change(job);
-    return { id: item.id, status: 200, state: job.state, cancel_requested: false };
+    const { id } = item;
+    const job = this.jobs.find((one) => one.id === id && one.token === item.lease_token);
+    try {
+      if (job?.state !== 'leased') throw new FakeRefusal(409, 'lease_lost');
+      change(job);
+      this.#batches.look();
+      return { id, status: 200, state: job.state, cancel_requested: false };
+    } catch (error) {
+      if (!(error instanceof FakeRefusal)) throw error;
+      return { id, status: error.status, problem: error.problem };
+    }
   }
 }

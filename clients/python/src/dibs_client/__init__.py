@@ -1,6 +1,7 @@
 """Workers and producers for Dibs, a durable job queue behind a REST API."""
 
 from .async_worker import AsyncWorker
+from .batch import AsyncBatchHandle, BatchHandle
 from .client import Client
 from .errors import ConnectionFailed, DibsError
 from .job import Ack, Job, JobSignal, Nack, Release
@@ -9,8 +10,10 @@ from .worker import Worker
 
 __all__ = [
     "Ack",
+    "AsyncBatchHandle",
     "AsyncProducer",
     "AsyncWorker",
+    "BatchHandle",
     "Client",
     "ConnectionFailed",
     "DibsError",

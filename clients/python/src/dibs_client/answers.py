@@ -49,6 +49,12 @@ def jobs_of(answer: Any, count: int) -> list[dict[str, Any]]:
     return [job_of(job) for job in jobs]
 
 
+def batch_of(answer: Any) -> dict[str, Any]:
+    if not isinstance(answer, dict) or not isinstance(answer.get("id"), str) or not isinstance(answer.get("state"), str):
+        raise ConnectionFailed("the answer has no batch")
+    return answer
+
+
 def _items(answer: Any, name: str) -> list[dict[str, Any]]:
     items = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):

@@ -69,6 +69,9 @@ class Job:
         #: The JSON text of the payload, exactly as it was sent.
         self.payload_text: str = lease.get("payload_text", "null")
         self.headers: dict[str, str] = lease.get("headers", {})
+        #: The id of its batch, if it is in one. Follow-ups with `"batch": job.batch` come into it, also when it is closed. Of a job that
+        #: is in none, they come into none.
+        self.batch: str | None = lease.get("batch")
         #: How many attempts are charged, this one too.
         self.attempt: int = lease.get("attempt", 1)
         #: How many leases it ever had: a fencing token for your own writes.
@@ -107,15 +110,24 @@ def settlement(lease: dict[str, Any], outcome: Ack | Nack | Release) -> tuple[Ac
 
 def _item(outcome: Ack | Nack | Release) -> tuple[str, dict[str, Any]]:
     if isinstance(outcome, Ack):
-        return "ack", _given(enqueue=outcome.enqueue or None, result=outcome.result)
+        return "ack", _given(enqueue=_follow_ups(outcome.enqueue), result=outcome.result)
     if isinstance(outcome, Release):
         return "release", _given(delay_seconds=outcome.delay_seconds)
     return "nack", _given(
         error=text_of(outcome),
         retry=None if outcome.retry else False,
         delay_seconds=outcome.delay_seconds,
-        enqueue=outcome.enqueue or None,
+        enqueue=_follow_ups(outcome.enqueue),
     )
+
+
+def _follow_ups(jobs: Any) -> Any:
+    """Without the batch of those that are in none. What is no list of jobs is left to Dibs to refuse."""
+    if not is_a(jobs, list, tuple):
+        return jobs or None
+    return [
+        {name: value for name, value in job.items() if name != "batch" or value is not None} if is_a(job, dict) else job for job in jobs
+    ] or None
 
 
 def _given(**members: Any) -> dict[str, Any]:

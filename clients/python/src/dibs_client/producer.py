@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from typing import Any
 
-from .answers import job_of, jobs_of
+from .answers import batch_of, job_of, jobs_of
+from .batch import AsyncBatchHandle, BatchHandle
 from .client import Client
-from .errors import backoff, passes
+from .errors import backoff, may_be_done, passes
 from .threads import Threads
 from .times import seconds, wait
 
 #: An AsyncProducer sends so many requests at once.
 _MOST_THREADS = 16
+#: So many of its waits for batches look at once. More take turns.
+_MOST_WAITS = 64
 
 
 class Producer:
@@ -41,6 +45,43 @@ class Producer:
         """Up to 1000 jobs: all of them or, when one is refused, none."""
         return self._enqueue_all(jobs, idempotency_key, threading.Event())
 
+    def batch(
+        self,
+        queue: str,
+        *,
+        name: str | None = None,
+        jobs: list[dict[str, Any]] | None = None,
+        on_success: dict[str, Any] | None = None,
+        on_end: dict[str, Any] | None = None,
+        closed: bool = False,
+    ) -> BatchHandle:
+        """Creates a batch: jobs that belong together, and what follows their end. `on_success` is enqueued when all jobs are completed,
+        `on_end` when all are finished. Whoever may read `queue` sees the batch; its up to 1000 first jobs may be of other queues.
+
+        Dibs takes no Idempotency-Key for it. So it is repeated only where Dibs says that nothing was done. When the answer is lost, this
+        raises ConnectionFailed, and the batch may be there all the same, with its jobs: `client.list_batches()` finds it. To be safe,
+        create it without jobs, `add` them, and then `close` it: these repeats count once.
+        """
+        given = {"name": name, "jobs": jobs, "on_success": on_success, "on_end": on_end}
+        return BatchHandle(self, self._create_batch(queue, given, closed, threading.Event()))
+
+    def batch_by_id(self, id: str) -> BatchHandle:
+        """A batch that is there. Nothing is sent."""
+        return BatchHandle(self, id)
+
+    def _create_batch(self, queue: str, given: dict[str, Any], closed: bool, given_up: threading.Event) -> str:
+        body: Any = {"queue": queue, "closed": closed}
+        for what, value in given.items():
+            if what == "jobs" and value is not None:
+                body[what] = [self._spec(job) for job in value]
+            elif value is not None:
+                body[what] = value if what == "name" else self._spec(value)
+
+        def again(error: BaseException) -> bool:
+            return passes(error, "enqueue") and not may_be_done(error)
+
+        return self._repeat(lambda: batch_of(self._client.create_batch(body)), given_up, again=again)["id"]
+
     def _enqueue(self, job: dict[str, Any], idempotency_key: str | None, given_up: threading.Event) -> dict[str, Any]:
         key = idempotency_key or str(uuid.uuid4())
         spec: Any = self._spec(job)
@@ -59,15 +100,24 @@ class Producer:
             spec["headers"] = {**self._headers(), **job.get("headers", {})}
         return spec
 
-    def _repeat(self, send: Callable[[], Any], given_up: threading.Event) -> Any:
-        end = time.monotonic() + self._retry_seconds
+    def _repeat(
+        self,
+        send: Callable[[], Any],
+        given_up: threading.Event,
+        *,
+        end: float = math.inf,
+        held: float = 0,
+        again: Callable[[BaseException], bool] = lambda error: passes(error, "enqueue"),
+    ) -> Any:
+        """`held`: for so many seconds the request asks Dibs to hold it. `again`: which failures are waited out, until `end`."""
+        end = min(end, time.monotonic() + held + self._retry_seconds)
         failures = 0
         while True:
             try:
                 return send()
             except Exception as error:
                 pause = backoff(failures, error)
-                if not passes(error, "enqueue") or time.monotonic() + pause > end or wait(given_up, pause):
+                if not again(error) or time.monotonic() + pause > end or wait(given_up, pause):
                     raise
             failures += 1
 
@@ -78,6 +128,8 @@ class AsyncProducer:
     def __init__(self, client: Client, **options: Any) -> None:
         self._producer = Producer(client, **options)
         self._threads = Threads(_MOST_THREADS)
+        #: What waits for batches keeps nobody from enqueueing.
+        self._waits = Threads(_MOST_WAITS)
 
     async def enqueue(self, job: dict[str, Any], *, idempotency_key: str | None = None) -> dict[str, Any]:
         return await self._call(self._producer._enqueue, job, idempotency_key)
@@ -85,9 +137,27 @@ class AsyncProducer:
     async def enqueue_all(self, jobs: list[dict[str, Any]], *, idempotency_key: str | None = None) -> list[dict[str, Any]]:
         return await self._call(self._producer._enqueue_all, jobs, idempotency_key)
 
-    async def _call(self, enqueue: Callable[..., Any], *given: Any) -> Any:
+    async def batch(
+        self,
+        queue: str,
+        *,
+        name: str | None = None,
+        jobs: list[dict[str, Any]] | None = None,
+        on_success: dict[str, Any] | None = None,
+        on_end: dict[str, Any] | None = None,
+        closed: bool = False,
+    ) -> AsyncBatchHandle:
+        """As `Producer.batch`."""
+        given = {"name": name, "jobs": jobs, "on_success": on_success, "on_end": on_end}
+        return AsyncBatchHandle(self, await self._call(self._producer._create_batch, queue, given, closed))
+
+    def batch_by_id(self, id: str) -> AsyncBatchHandle:
+        """A batch that is there. Nothing is sent."""
+        return AsyncBatchHandle(self, id)
+
+    async def _call(self, function: Callable[..., Any], *given: Any, threads: Threads | None = None) -> Any:
         given_up = threading.Event()
         try:
-            return await self._threads.call(enqueue, *given, given_up)
+            return await (threads or self._threads).call(function, *given, given_up)
         finally:
             given_up.set()

@@ -81,11 +81,12 @@ class Settling(Claiming):
 
     def _answered(self, one: Settlement, result: dict[str, Any]) -> None:
         status = result["status"]
-        is_gone = status in (404, 409)
-        if status < 300 or (is_gone and one.is_repeated):
+        # Another 404 or 409 is about a batch or queue of its follow-ups.
+        is_over = (result.get("problem") or {}).get("code") in ("job_not_found", "lease_lost")
+        if status < 300 or (is_over and one.is_repeated):
             self._done(one.run)
             self._observe({"type": "settled", "job": one.run.lease, "verb": one.verb, "result": result})
-        elif is_gone:
+        elif is_over:
             self._done(one.run)
             self._observe({"type": "lost", "job": one.run.lease, "verb": one.verb})
         else:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .client import Client
 from .errors import DibsError
+from .fake_batches import FakeBatches, problem
 from .job import Job
 from .times import seconds as checked
 
@@ -35,6 +36,7 @@ class FakeJob:
     queue: str
     payload: Any
     headers: dict[str, str] = field(default_factory=dict)
+    batch: str | None = None
     state: str = "ready"
     attempt: int = 0
     deliveries: int = 0
@@ -49,6 +51,7 @@ class FakeJob:
             **{name: "1970-01-01T00:00:00.000Z" for name in ("run_at", "created_at", "lease_expires_at")},
             "id": self.id,
             "queue": self.queue,
+            "batch": self.batch,
             "state": self.state,
             "headers": self.headers,
             "priority": 0,
@@ -72,6 +75,7 @@ class FakeDibs:
         self.jobs: list[FakeJob] = []
         self.client: Client = _FakeClient(self)
         self._changed = threading.Condition()
+        self._batches = FakeBatches(self.jobs, self._enqueue)
         #: The newest request of each claim, by its `claim_id`.
         self._claims: dict[str, object] = {}
 
@@ -83,38 +87,62 @@ class FakeDibs:
         """Returns when every job is completed or dead. Raises TimeoutError when that takes longer."""
 
         def is_done() -> bool:
-            return all(job.state in ("completed", "dead") for job in self.jobs)
+            return all(job.state in ("completed", "dead", "cancelled") for job in self.jobs)
 
         with self._changed:
             if not self._changed.wait_for(is_done, min(checked("seconds", seconds), threading.TIMEOUT_MAX)):
                 raise TimeoutError(f"these jobs are not done: {[job for job in self.jobs if job.state in ('ready', 'leased')]}")
 
-    def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, method: str, path: str, body: dict[str, Any], wait: float) -> dict[str, Any]:
         with self._changed:
-            answer = self._carried_out(path, body)
+            answer = self._batch(method, path, body, wait) if path.startswith("/batches") else self._carried_out(path, body)
+            self._batches.look()
             self._changed.notify_all()
         return answer
 
     def _carried_out(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         if path == "/jobs":
-            return self._enqueue(body)
+            return self._enqueue_all([body])[0]
         if path == "/jobs/batch":
-            return {"jobs": [self._enqueue(spec) for spec in body["jobs"]]}
+            return {"jobs": self._enqueue_all(body["jobs"])}
         if path == "/jobs/claim":
             return {"jobs": self._claim(body)}
         if path == "/jobs/settle":
             settled = self._settle(body)
+            self._batches.look()
             return {**settled, "jobs": self._claim(body["claim"])} if "claim" in body else settled
         if extend := re.fullmatch("/jobs/(.+)/extend", path):
             answer = self._extend({**body, "id": extend[1]})
-            if problem := answer.get("problem"):
-                raise DibsError(problem)
+            if refused := answer.get("problem"):
+                raise DibsError(refused)
             return answer
-        raise DibsError(_problem(404, "route_not_found", f"FakeDibs has no {path}."))
+        raise _no_route(path)
+
+    def _batch(self, method: str, path: str, body: dict[str, Any], wait: float) -> dict[str, Any]:
+        if (method, path) == ("POST", "/batches"):
+            return self._batches.create(body)
+        found = re.fullmatch("/batches/([^/]+)(/close)?", path)
+        if found and (method, found[2]) == ("POST", "/close"):
+            return self._batches.close(found[1])
+        if found and (method, found[2]) == ("DELETE", None):
+            return self._batches.cancel(found[1])
+        if not found or (method, found[2]) != ("GET", None):
+            raise _no_route(path)
+        end = time.monotonic() + wait
+        while (batch := self._batches.get(found[1]))["finished_at"] is None and (left := end - time.monotonic()) > 0:
+            self._changed.wait(left)
+        return batch
+
+    def _enqueue_all(self, specs: list[dict[str, Any]], own: str | None = None) -> list[dict[str, Any]]:
+        """`own`: the batch of the job that adds them."""
+        self._batches.hold(specs, own)
+        return [self._enqueue(spec) for spec in specs]
 
     def _enqueue(self, spec: dict[str, Any]) -> dict[str, Any]:
         id = f"job-{len(self.jobs) + 1}"
-        job = FakeJob(id, spec.get("queue", "default"), spec.get("payload"), dict(spec.get("headers", {})))
+        job = FakeJob(
+            id, spec.get("queue", "default"), spec.get("payload"), dict(spec.get("headers", {})), batch=spec.get("batch")
+        )
         self.jobs.append(job)
         return job.as_lease()
 
@@ -153,18 +181,16 @@ class FakeDibs:
         }
 
     def _ack(self, job: FakeJob, item: dict[str, Any]) -> None:
+        self._enqueue_all(item.get("enqueue", []), job.batch)
         job.state = "completed"
         job.result = item.get("result")
-        for spec in item.get("enqueue", []):
-            self._enqueue(spec)
 
     def _nack(self, job: FakeJob, item: dict[str, Any]) -> None:
-        job.error = item.get("error")
         is_dead = item.get("retry") is False or job.attempt >= _MOST_ATTEMPTS
-        job.state = "dead" if is_dead else "ready"
         if is_dead:
-            for spec in item.get("enqueue", []):
-                self._enqueue(spec)
+            self._enqueue_all(item.get("enqueue", []), job.batch)
+        job.error = item.get("error")
+        job.state = "dead" if is_dead else "ready"
 
     def _release(self, job: FakeJob, item: dict[str, Any]) -> None:
         job.state = "ready"
@@ -177,16 +203,19 @@ class FakeDibs:
         return self._change(item, report)
 
     def _change(self, item: dict[str, Any], change: Callable[[FakeJob, dict[str, Any]], None]) -> dict[str, Any]:
+        refused = problem(409, "lease_lost", "The lease is lost.")
         for job in self.jobs:
             if job.id == item["id"] and job.state == "leased" and job.token == item["lease_token"]:
-                change(job, item)
-                return {"id": job.id, "status": 200, "state": job.state, "cancel_requested": False}
-        problem = _problem(409, "lease_lost", "The lease is lost.")
-        return {"id": item["id"], "status": 409, "problem": problem}
+                try:
+                    change(job, item)
+                    return {"id": job.id, "status": 200, "state": job.state, "cancel_requested": False}
+                except DibsError as error:
+                    refused = error.problem
+        return {"id": item["id"], "status": refused["status"], "problem": refused}
 
 
-def _problem(status: int, code: str, detail: str) -> dict[str, Any]:
-    return {"type": f"urn:problem-type:dibs:{code}", "status": status, "code": code, "detail": detail}
+def _no_route(path: str) -> DibsError:
+    return DibsError(problem(404, "route_not_found", f"FakeDibs has no {path}."))
 
 
 class _FakeClient(Client):
@@ -197,4 +226,5 @@ class _FakeClient(Client):
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """As over the wire: what goes in and out is a copy."""
         given = json.loads(body if isinstance(body, str) else json.dumps(body or {}))
-        return json.loads(json.dumps(self._dibs._answer(path, given)))
+        wait = (options.get("query") or {}).get("wait_seconds") or 0
+        return json.loads(json.dumps(self._dibs._answer(method, path, given, wait)))
