@@ -97,8 +97,9 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
       const { queue, state } = request.query;
       const { items, next, away } = await pageOf({ of: 'batches', queue, state }, request.query, {
         list: async (limit, after) => {
-          const page = await request.verbs.listBatches({ limit, after, queue, state });
-          return { items: page.batches, away: page.away };
+          const most = Math.min(limit, MOST_LISTED);
+          const { batches, away } = await request.verbs.listBatches({ limit: most, after, queue, state });
+          return { items: batches, isCut: most < limit && batches.length === most, away };
         },
         keyOf: ({ id }) => id,
         isKey: isUuid,

@@ -178,7 +178,7 @@ type BatchPage struct {
 	Away []DatabaseName `json:"away,omitempty"`
 }
 
-// BatchSpec: A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. A follower may belong to another batch: it counts there as unfinished until it is enqueued.
+// BatchSpec: A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. Their header `dibs-batch` has the id of the batch. A follower may belong to another batch: it counts there as unfinished until it is enqueued.
 type BatchSpec struct {
 	Queue QueueName `json:"queue"`
 	// For people. Default: none.
@@ -1621,7 +1621,7 @@ func (c *Client) CreateBatch(ctx context.Context, body BatchSpec) (*Batch, error
 type ListBatchesOptions struct {
 	Queue *QueueName
 	State *BatchState
-	// The page size.
+	// The page size. A page may be shorter.
 	Limit *int64
 	// The `next_cursor` of the page before.
 	Cursor *string

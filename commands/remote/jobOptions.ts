@@ -32,6 +32,7 @@ const OPTIONS: JobOption[] = [
     says: 'how long the key stays taken after the enqueue',
     parse: number(),
   },
+  { field: 'unique_until', value: '<finished|claimed>', says: 'how long the job holds the key' },
   { field: 'on_duplicate', value: '<keep|replace>', says: 'what becomes of a waiting job that has the key' },
   { field: 'group', value: '<group>', says: 'jobs of one group run one at a time, in order' },
   { field: 'fairness_key', value: '<key>', says: 'its tenant or the like: keys take turns' },

@@ -104,7 +104,6 @@ const settle = {
   items: true,
   followUps: settled,
   creates: settled,
-  batches: ({ acks = [], nacks = [] }: SettleRequest) => [...acks, ...nacks].flatMap(batchesOfFollowUps),
 } as const;
 const read = { scope: 'read' } as const;
 const look = { ...read, looks: true } as const;

@@ -1,8 +1,9 @@
-import { jobNotFound, Refusal } from '../errors.ts';
+import { batchNotFound, jobNotFound, Refusal } from '../errors.ts';
 import type { ItemAnswer, SettleRequest } from '../verbs/settle.ts';
 
 interface Item {
   id: string;
+  enqueue?: { batch?: string | undefined }[] | undefined;
 }
 type Lists<T> = { [list in (typeof LISTS)[number]]: T[] };
 type Settled = Lists<ItemAnswer<unknown>>;
@@ -19,8 +20,26 @@ const perList = <T>(make: (list: (typeof LISTS)[number]) => T[]): Lists<T> => ({
   extends: make('extends'),
 });
 
+/** Those of these jobs and batches whose queues the caller may use. */
+async function usableOf(
+  ids: Set<string>,
+  mayUseJob: (id: string) => boolean | Promise<boolean>,
+): Promise<Set<string>> {
+  const usable = new Set<string>();
+  await Promise.all(
+    [...ids].map(async (id) => {
+      try {
+        if (await mayUseJob(id)) usable.add(id);
+      } catch (error) {
+        if (!(error instanceof Refusal && error.code === 'job_not_found')) throw error;
+      }
+    }),
+  );
+  return usable;
+}
+
 /**
- * Settles the items whose jobs the caller may use. The others go along as items of no job. So a malformed item refuses
+ * Settles the items whose jobs, and whose batches of follow-ups, the caller may use. The others go along as items of no job. So a malformed item refuses
  * the whole request, whosever job it names.
  */
 export async function settleVisible(
@@ -29,26 +48,25 @@ export async function settleVisible(
   mayUseJob: (id: string) => boolean | Promise<boolean>,
 ): Promise<Settled> {
   const itemsOf = (list: (typeof LISTS)[number]): Item[] => request[list] ?? [];
-  const ids = new Set(LISTS.flatMap((list) => itemsOf(list).map(({ id }) => id)));
-  const visible = new Set<string>();
-  await Promise.all(
-    [...ids].map(async (id) => {
-      try {
-        if (await mayUseJob(id)) visible.add(id);
-      } catch (error) {
-        if (!(error instanceof Refusal && error.code === 'job_not_found')) throw error;
-      }
-    }),
-  );
-  if (visible.size === ids.size) return settle(request);
+  const all = LISTS.flatMap(itemsOf);
+  const batchesOf = ({ enqueue }: Item) => enqueue?.flatMap(({ batch }) => batch ?? []) ?? [];
+  const usable = await usableOf(new Set(all.flatMap((item) => [item.id, ...batchesOf(item)])), mayUseJob);
+  const refusals = new Map<Item, Refusal>();
+  for (const item of all) {
+    const foreign = batchesOf(item).find((batch) => !usable.has(batch));
+    if (!usable.has(item.id)) refusals.set(item, jobNotFound(item.id));
+    else if (foreign !== undefined) refusals.set(item, batchNotFound(foreign));
+  }
+  if (refusals.size === 0) return settle(request);
   const own = perList((list) =>
-    itemsOf(list).map((item) => (visible.has(item.id) ? item : { ...item, id: NO_JOB })),
+    itemsOf(list).map((item) => (refusals.has(item) ? { ...item, id: NO_JOB } : item)),
   );
   const settled = await settle({ ...request, ...own } as SettleRequest);
   const answers = perList((list) =>
-    itemsOf(list).map(({ id }, i) =>
-      visible.has(id) ? (settled[list][i] as ItemAnswer<unknown>) : { id, refusal: jobNotFound(id) },
-    ),
+    itemsOf(list).map((item, i) => {
+      const refusal = refusals.get(item);
+      return refusal ? { id: item.id, refusal } : (settled[list][i] as ItemAnswer<unknown>);
+    }),
   );
   // The jobs of a claim that goes along stay as they are.
   return { ...settled, ...answers };

@@ -33,6 +33,7 @@ const SEVERAL_TRANSACTIONS: readonly VerbName[] = [
   'purgeQueue',
   'redriveQueue',
   'createBatch',
+  'closeBatch',
   'cancelBatch',
 ];
 

@@ -34,3 +34,21 @@ test('of the jobs of a batch, a key sees those of its queues', async () => {
   const { body: listed } = await as(service, 'read@pages.a')('GET', `/jobs?batch=${body.id}`);
   expect(listed.jobs.map(({ queue }: { queue: string }) => queue)).toEqual(['pages.a']);
 });
+
+test('a settlement whose follow-up names a batch of others is refused for that item alone', async () => {
+  const { body } = await root('POST', '/batches', { queue: 'notes.b' });
+  await root('POST', '/jobs/batch', { jobs: [{ queue: 'notes.a' }, { queue: 'notes.a' }] });
+  const own = as(service, 'consume,produce@notes.a');
+  const { body: claimed } = await own('POST', '/jobs/claim', { queues: ['notes.a'], limit: 2 });
+  const [one, two] = claimed.jobs.map(({ id, lease_token }: { id: string; lease_token: string }) => ({
+    id,
+    lease_token,
+  }));
+  const acks = [{ ...one, enqueue: [{ queue: 'notes.a', batch: body.id }] }, two];
+  const { status, body: settled } = await own('POST', '/jobs/settle', { acks });
+  expect(status).toBe(200);
+  expect(settled.acks).toMatchObject([
+    { status: 404, problem: { code: 'batch_not_found' } },
+    { id: two.id, status: 200 },
+  ]);
+});

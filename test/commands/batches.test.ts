@@ -253,7 +253,7 @@ describe('batch', () => {
     expect(cancelled).toMatchObject({ status: 0, stdout: expect.stringMatching(/^cancelled +2$/m) });
     await ok(['ack', leased.id, leased.lease_token]);
     expect(await ok(['batch', id, '--cancel', '--wait', '--yes'])).toMatch(/^state +ended$/m);
-    expect((await service.call('GET', `/queues/${queue}.after`)).status).toBe(404);
+    expect((await service.call('GET', `/jobs?queue=${queue}.after`)).body.jobs).toEqual([]);
   });
 
   test.each<[string[], number, string]>([

@@ -463,7 +463,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     rows: 2000,
     parameters: ({ queue }) => ({ queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
   },
-  'changing/queue_empty': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
+  'changing/queue_empty': { planned: true, parameters: ({ queue }) => ({ queue_id: queue, force: false }) },
   'looking/explain_job': {
     planned: true,
     rows: 'queue',

@@ -172,7 +172,7 @@ export interface BatchPage {
   away?: DatabaseName[];
 }
 
-/** A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. A follower may belong to another batch: it counts there as unfinished until it is enqueued. */
+/** A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. Their header `dibs-batch` has the id of the batch. A follower may belong to another batch: it counts there as unfinished until it is enqueued. */
 export interface BatchSpec {
   queue: QueueName;
   /** For people. Default: none. */
@@ -1493,7 +1493,7 @@ export const listBatches = (
   options: CallOptions & {
     queue?: QueueName;
     state?: BatchState;
-    /** The page size. */
+    /** The page size. A page may be shorter. */
     limit?: number;
     /** The `next_cursor` of the page before. */
     cursor?: string;

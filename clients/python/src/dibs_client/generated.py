@@ -137,7 +137,7 @@ class BatchPage(TypedDict):
 
 
 class BatchSpec(TypedDict):
-    """A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. A follower may belong to another batch: it counts there as unfinished until it is enqueued."""
+    """A batch, with its first jobs. When it is closed and all of its jobs are finished, `on_end` is enqueued, and `on_success` when all of them are completed. Their header `dibs-batch` has the id of the batch. A follower may belong to another batch: it counts there as unfinished until it is enqueued."""
 
     queue: QueueName
     name: NotRequired[str]
