@@ -177,7 +177,9 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
         summary: 'Close a batch',
         description:
           'No more jobs come in, but those that its own jobs add with `enqueue` in their ack or nack. One without unfinished jobs ends at once.',
-        answers: { 200: answer(ref(Batch), 'The batch.') },
+        answers: {
+          200: answerLike(Batch, { counts: { ...NONE, ready: 1000 } }, 'The batch.'),
+        },
         refusals: ['batch_not_found', 'batch_closed'],
       }),
     },

@@ -80,6 +80,11 @@ export const openApi: FastifyDynamicSwaggerOptions = {
       { name: 'Databases', description: 'The PostgreSQLs behind this Dibs, and where new queues go.' },
       { name: 'Queues', description: 'See, configure and pause queues; purge and redrive their jobs.' },
       {
+        name: 'Batches',
+        description:
+          'Any number of jobs that belong together. When all of them have ended, the jobs that follow are enqueued.',
+      },
+      {
         name: 'Operations',
         description: 'Cancel, retry, delete or move any number of jobs, in the background.',
       },
