@@ -53,6 +53,7 @@ describe('POST /jobs', () => {
       group: null,
       fairness_key: null,
       unique_key: null,
+      batch: null,
       lease_expires_at: null,
       worker: null,
       last_error: null,

@@ -41,7 +41,11 @@ async function codeOf(service: Service, name: string, change: Partial<Request> =
 const withQuery = (path: string, more: string) => `${path}${path.includes('?') ? '&' : '?'}${more}`;
 
 /** What takes memory at an operation that reads none of it from a body. */
-const TAKES: Record<string, string> = { getJob: 'wait_seconds=1', listJobs: 'include=payload' };
+const TAKES: Record<string, string> = {
+  getJob: 'wait_seconds=1',
+  getBatch: 'wait_seconds=1',
+  listJobs: 'include=payload',
+};
 
 let provoke: Record<Common, Provoke>;
 const clients: RawClient[] = [];
