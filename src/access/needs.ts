@@ -1,5 +1,5 @@
 import type { Scope } from '../caller.ts';
-import type { Batch, NewBatch } from '../verbs/batches.ts';
+import { type Batch, type NewBatch, queuesOfBatch } from '../verbs/batches.ts';
 import type { SettleRequest } from '../verbs/settle.ts';
 import type { AnswerTo, RequestOf, VerbName } from '../verbs.ts';
 
@@ -81,7 +81,7 @@ const enqueued = ({ jobs }: { jobs: Job[] }) => jobs.map(queueOf);
 /** The jobs that a new batch names: its own, and its followers. */
 const jobsOfBatch = ({ jobs, on_success, on_end }: NewBatch): Job[] =>
   [...jobs, on_success, on_end].filter((job) => job !== undefined);
-const inNewBatch = (request: NewBatch) => [request.queue, ...jobsOfBatch(request).map(queueOf)];
+const inNewBatch = (request: NewBatch) => [request.queue, ...queuesOfBatch(request)];
 
 const batchesOf = (jobs: Job[] | undefined): string[] =>
   jobs?.flatMap(({ batch }) => (batch === undefined ? [] : [batch])) ?? [];

@@ -5,6 +5,7 @@ import { restAfter } from '../shareOfTime.ts';
 import type { CancelJobs } from './cancelJobs.ts';
 
 const statements = {
+  hasWork: planned('batches/has_work', row<{ has_work: boolean }>()),
   fold: planned('batches/fold', row<{ id: string; rows: number }>()),
   end: planned('batches/end'),
   queues: planned('batches/due_queues', row<{ queue: string }>()),
@@ -53,6 +54,16 @@ export function createBatchDuty({
     return batches.reduce((sum, { rows }) => sum + rows, 0);
   }
 
+  /** Returns whether there is more to do at once. */
+  async function work(): Promise<boolean> {
+    const rows = await db.transaction(fold);
+    for (const { queue } of await db.query(statements.queues)) await queues.open(queue);
+    await db.query(statements.followers);
+    let areMore = false;
+    for (const { id } of await db.query(statements.cancelling)) areMore = (await cancelJobs(id)) || areMore;
+    return areMore || rows === ROWS;
+  }
+
   async function count(): Promise<void> {
     const [found] = await db.query(statements.unfinished, { most: MOST_COUNTED });
     const { open = 0, running = 0, oldest_seconds } = found ?? {};
@@ -69,13 +80,8 @@ export function createBatchDuty({
     async run(): Promise<boolean> {
       const started = performance.now();
       if (started < restsUntil) return false;
-      const rows = await db.transaction(fold);
-      for (const { queue } of await db.query(statements.queues)) await queues.open(queue);
-      await db.query(statements.followers);
-      let areMore = false;
-      for (const { id } of await db.query(statements.cancelling)) areMore = (await cancelJobs(id)) || areMore;
-      if (areMore) return true;
-      if (rows === ROWS) return true;
+      const [look] = await db.query(statements.hasWork);
+      if (look?.has_work && (await work())) return true;
       if (started > countedAt + COUNT_MS) await count();
       const ended = performance.now();
       restsUntil = ended + restAfter(ended - started, 'batches');

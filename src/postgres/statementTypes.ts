@@ -316,6 +316,12 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'batches/has_work': {
+    parameters: Record<never, never>;
+    columns: {
+      has_work: boolean;
+    };
+  };
   'batches/hold': {
     parameters: {
       batches: (string | null)[] | null;
