@@ -180,12 +180,15 @@ test('a fresh replica starts from the stored floor', async () => {
 });
 
 test('a mark is seen once, after the commit of its job, by each replica', async () => {
-  await queueId('marked');
+  const queue = await queueId('marked');
   const db = openDatabase(service.databaseUrl, 2);
   const replicas = [createArrivals(db), createArrivals(db)];
   const seen = replicas.map((): ArrivalMark[] => []);
   for (const [i, replica] of replicas.entries())
-    replica.listen({ marked: (marks) => seen[i]?.push(...marks), setBack: () => undefined });
+    replica.listen({
+      marked: (marks) => seen[i]?.push(...marks.filter((mark) => mark.queue_id === queue)),
+      setBack: () => undefined,
+    });
   const follow = () => Promise.all(replicas.map((replica) => replica.follow()));
   await follow();
   await client.query('begin');

@@ -10,10 +10,12 @@ import {
   Ack,
   Client,
   ConnectionError,
+  claimJobs,
   enqueueJob,
   getJob,
   Nack,
   Producer,
+  settleJobs,
   Worker,
   type WorkerEvent,
 } from '../../clients/typescript/src/index.ts';
@@ -28,6 +30,21 @@ const refusal = (code: string) =>
 test('a handler is tested with a job that is made up', async () => {
   const handler = async (job: ReturnType<typeof fakeJob<{ to: string }>>) => `sent to ${job.payload.to}`;
   expect(await handler(fakeJob({ to: 'ada' }))).toBe('sent to ada');
+});
+
+test('in the fake, a claim that is repeated gets the same jobs, and takes the place of one that waits', async () => {
+  const { client } = new FakeDibs();
+  for (let i = 0; i < 3; i++) await enqueueJob(client, { queue: 'q' });
+  const claim = { queues: ['q'], limit: 2, claim_id: 'a' };
+  const first = await claimJobs(client, claim);
+  expect(first.jobs).toHaveLength(2);
+  expect(await claimJobs(client, { ...claim, limit: 1 })).toEqual(first);
+  const acks = first.jobs.map(({ id, lease_token }) => ({ id, lease_token }));
+  await settleJobs(client, { acks });
+  expect((await claimJobs(client, claim)).jobs.map(({ id }) => id)).toEqual(['job-3']);
+  const waiting = claimJobs(client, { queues: ['empty'], wait_seconds: 60, claim_id: 'b' });
+  await claimJobs(client, { queues: ['empty'], claim_id: 'b' });
+  expect(await waiting).toEqual({ jobs: [] });
 });
 
 test('producers and workers are tested with a Dibs in memory', async () => {

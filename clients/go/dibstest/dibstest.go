@@ -44,7 +44,7 @@ type Job struct {
 	Attempt, Deliveries int64
 	Result, Progress    json.RawMessage
 	Error               string
-	token               string
+	token, claimID      string
 }
 
 func (j *Job) lease() dibs.LeasedJob {

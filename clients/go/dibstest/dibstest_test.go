@@ -138,6 +138,31 @@ func TestALostLeaseAndAnOperationThatItDoesNotHaveAreRefused(t *testing.T) {
 	}
 }
 
+func TestAClaimThatIsRepeatedGetsTheSameJobs(t *testing.T) {
+	fake := dibstest.New()
+	enqueue(t, fake, 1, 2, 3)
+	claim := func(limit int64) []dibs.LeasedJob {
+		request := dibs.ClaimRequest{Queues: []string{"mail"}, Limit: &limit, ClaimID: dibs.Ptr("a")}
+		list, err := fake.Client().ClaimJobs(within(t), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list.Jobs
+	}
+	first := claim(2)
+	if again := claim(1); len(first) != 2 || !reflect.DeepEqual(first, again) {
+		t.Fatalf("%+v, then %+v", first, again)
+	}
+	for _, job := range first {
+		if _, err := fake.Client().SettleJobs(within(t), dibs.SettleRequest{Acks: []dibs.AckItem{{ID: job.ID, LeaseToken: job.LeaseToken}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if next := claim(1); len(next) != 1 || next[0].ID != "job-3" {
+		t.Fatalf("%+v", next)
+	}
+}
+
 func TestAWorkerThatStoppedTakesNoJobAnyMore(t *testing.T) {
 	fake := dibstest.New()
 	work(t, fake, func(context.Context, *dibs.Work) error { return nil })

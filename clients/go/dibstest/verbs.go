@@ -39,7 +39,7 @@ func (f *Fake) enqueueAll(specs []dibs.JobSpec, own *string) ([]dibs.Job, *dibs.
 	return jobs, nil
 }
 
-// claim waits for a first job. A repeat takes the place of the first request, which is answered without jobs.
+// claim waits for a first job. A repeat gets what the first request got. If that still waits, it is answered without jobs.
 func (f *Fake) claim(ctx context.Context, request dibs.ClaimRequest) []dibs.LeasedJob {
 	wait, limit, queues := time.Duration(0), 1, request.Queues
 	if request.WaitSeconds != nil {
@@ -51,23 +51,27 @@ func (f *Fake) claim(ctx context.Context, request dibs.ClaimRequest) []dibs.Leas
 	if len(queues) == 0 {
 		queues = []string{"default"}
 	}
-	turn := 0
+	turn, claimID := 0, ""
 	if request.ClaimID != nil {
-		f.claims[*request.ClaimID]++
-		turn = f.claims[*request.ClaimID]
+		claimID = *request.ClaimID
+		f.claims[claimID]++
+		turn = f.claims[claimID]
 		f.change()
+		if got := f.claimedBy(claimID); len(got) > 0 {
+			return got
+		}
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	leased := []dibs.LeasedJob{}
 	for isTimeUp := false; ; {
-		if request.ClaimID != nil && f.claims[*request.ClaimID] != turn {
+		if f.claims[claimID] != turn {
 			return leased
 		}
 		for _, queue := range queues {
 			for _, job := range f.jobs {
 				if len(leased) < limit && job.State == "ready" && job.Queue == queue {
-					leased = append(leased, f.lease(job))
+					leased = append(leased, f.lease(job, claimID))
 				}
 			}
 		}
@@ -78,11 +82,21 @@ func (f *Fake) claim(ctx context.Context, request dibs.ClaimRequest) []dibs.Leas
 	}
 }
 
-func (f *Fake) lease(job *Job) dibs.LeasedJob {
+func (f *Fake) claimedBy(claimID string) []dibs.LeasedJob {
+	leased := []dibs.LeasedJob{}
+	for _, job := range f.jobs {
+		if job.State == "leased" && job.claimID == claimID {
+			leased = append(leased, job.lease())
+		}
+	}
+	return leased
+}
+
+func (f *Fake) lease(job *Job, claimID string) dibs.LeasedJob {
 	job.State = "leased"
 	job.Attempt++
 	job.Deliveries++
-	job.token = fmt.Sprintf("%s-%d", job.ID, job.Deliveries)
+	job.token, job.claimID = fmt.Sprintf("%s-%d", job.ID, job.Deliveries), claimID
 	return job.lease()
 }
 

@@ -88,6 +88,15 @@ class FakeDibsTest(unittest.TestCase):
             self.dibs.client.get_queue("mail")
         self.assertEqual(refused.exception.code, "route_not_found")
 
+    def test_a_claim_that_is_repeated_gets_the_same_jobs(self):
+        for number in range(3):
+            self.producer.enqueue({"payload": number})
+        claim = {"queues": ["mail"], "limit": 2, "claim_id": "a"}
+        first = self.dibs.client.claim_jobs(claim)
+        self.assertEqual((first, len(first["jobs"])), (self.dibs.client.claim_jobs({**claim, "limit": 1}), 2))
+        self.dibs.client.settle_jobs({"acks": [{"id": job["id"], "lease_token": job["lease_token"]} for job in first["jobs"]]})
+        self.assertEqual([job["id"] for job in self.dibs.client.claim_jobs(claim)["jobs"]], ["job-3"])
+
     def test_a_worker_that_stopped_takes_no_job_any_more(self):
         self.work(lambda job: None)
         self.producer.enqueue({})

@@ -36,6 +36,7 @@ interface Fake {
   error?: string;
   progress?: unknown;
   token?: string;
+  claimId?: string | undefined;
 }
 
 const leased = (job: Fake) =>
@@ -80,6 +81,7 @@ type Body = Record<'acks' | 'nacks' | 'releases' | 'extends', Item[] | undefined
   wait_seconds?: number;
   jobs?: JobSpec[];
   claim?: Body;
+  claim_id?: string;
 };
 
 /**
@@ -89,6 +91,8 @@ type Body = Record<'acks' | 'nacks' | 'releases' | 'extends', Item[] | undefined
 export class FakeDibs {
   readonly jobs: Fake[] = [];
   readonly client = new Client({ fetch: (url, init) => this.#answer(new URL(String(url)), init) });
+  /** The newest request of each claim, by its id. */
+  readonly #claims = new Map<string, object>();
   readonly #batches = new FakeBatches(this.jobs, (spec) => this.#enqueue(spec));
 
   /** The jobs of a queue, or all. */
@@ -157,12 +161,16 @@ export class FakeDibs {
     return { ...leased(job), state: 'ready' };
   }
 
-  async #claim(
-    { queues = ['default'], limit = 1, wait_seconds = 0 }: Body,
-    signal?: AbortSignal,
-  ): Promise<LeasedJob[]> {
+  /** A repeat gets what the first request got. If that still waits, it is answered without jobs. */
+  async #claim(request: Body, signal?: AbortSignal): Promise<LeasedJob[]> {
+    const { queues = ['default'], limit = 1, wait_seconds = 0, claim_id } = request;
+    if (claim_id !== undefined) {
+      this.#claims.set(claim_id, request);
+      const got = this.jobs.filter(({ state, claimId }) => state === 'leased' && claimId === claim_id);
+      if (got.length > 0) return got.map(leased);
+    }
     const endsAt = performance.now() + wait_seconds * 1000;
-    for (;;) {
+    while (claim_id === undefined || this.#claims.get(claim_id) === request) {
       const ready = this.jobs
         .filter((job) => job.state === 'ready' && queues.includes(job.queue))
         .slice(0, limit);
@@ -171,10 +179,12 @@ export class FakeDibs {
         job.deliveries++;
         job.attempt++;
         job.token = `${job.id}-${job.deliveries}`;
+        job.claimId = claim_id;
       }
       if (ready.length > 0 || performance.now() >= endsAt || signal?.aborted) return ready.map(leased);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
+    return [];
   }
 
   #settle({ acks = [], nacks = [], releases = [], extends: beats = [] }: Body): object {

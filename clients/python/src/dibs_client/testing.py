@@ -44,6 +44,7 @@ class FakeJob:
     error: str | None = None
     progress: Any = None
     token: str = "token"
+    claim_id: str = ""
 
     def as_lease(self) -> dict[str, Any]:
         return {
@@ -147,17 +148,19 @@ class FakeDibs:
         return job.as_lease()
 
     def _claim(self, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """A repeat takes the place of the first request, which is answered without jobs."""
+        """A repeat gets what the first request got. If that still waits, it is answered without jobs."""
         end = time.monotonic() + body.get("wait_seconds", 0)
         this = object()
         claim_id = body.get("claim_id", "")
         if claim_id:
             self._claims[claim_id] = this
             self._changed.notify_all()
+            if got := [job for job in self.jobs if job.state == "leased" and job.claim_id == claim_id]:
+                return [job.as_lease() for job in got]
         while not claim_id or self._claims[claim_id] is this:
             ready = self._ready(body.get("queues", ["default"]))[: body.get("limit", 1)]
             if ready or time.monotonic() >= end:
-                return [self._lease(job) for job in ready]
+                return [self._lease(job, claim_id) for job in ready]
             self._changed.wait(end - time.monotonic())
         return []
 
@@ -165,11 +168,12 @@ class FakeDibs:
         ready = [job for job in self.jobs if job.state == "ready" and job.queue in queues]
         return sorted(ready, key=lambda job: queues.index(job.queue))
 
-    def _lease(self, job: FakeJob) -> dict[str, Any]:
+    def _lease(self, job: FakeJob, claim_id: str) -> dict[str, Any]:
         job.state = "leased"
         job.attempt += 1
         job.deliveries += 1
         job.token = f"{job.id}-{job.deliveries}"
+        job.claim_id = claim_id
         return job.as_lease()
 
     def _settle(self, body: dict[str, Any]) -> dict[str, Any]:
