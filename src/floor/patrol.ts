@@ -11,6 +11,8 @@ const ACTIVE_MS = 1000;
 const IDLE_MS = 30_000;
 /** A search takes about this long. */
 const SEARCH_MS = 10;
+/** One that took longer is rested for as one of this length. On a busy machine it mostly waited for a processor. */
+const LONGEST_SEARCH_MS = 200;
 
 const dueAt = ({ patrolledAt, claimed }: ScannedQueue) => patrolledAt + (claimed ? ACTIVE_MS : IDLE_MS);
 const isSuspect = (queue: ScannedQueue) => scanOrdersOf(queue).some(({ floor }) => floor.isSuspect());
@@ -37,7 +39,7 @@ export function createPatrol({ queues, recall }: { queues: ScannedQueues; recall
   /** Patrols go one after the other. So a hint at one queue makes all of them quicker. */
   function restOf(ms: number): number {
     const share = [...queues.all()].some(isSuspect) ? 'hinted patrols' : 'patrols';
-    return Math.max(restAfter(LEAST_MS, 'hinted patrols'), restAfter(ms, share));
+    return Math.max(restAfter(LEAST_MS, 'hinted patrols'), restAfter(Math.min(ms, LONGEST_SEARCH_MS), share));
   }
 
   return {
