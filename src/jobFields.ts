@@ -28,7 +28,7 @@ interface Column {
   isAlwaysRead?: true;
   /** Why no answer shows it. */
   hidden?: string;
-  /** Whether an import puts in something else than what the export has: the ids and positions of its own database. */
+  /** Whether an import puts in something else than what the export has: the ids, batches and positions of its own database. */
   isMapped?: true;
   /** Why it is not in an export. */
   stays?: string;
@@ -51,7 +51,7 @@ export const COLUMNS = {
     isOptional: true,
     as: 'batch',
     isAlwaysRead: true,
-    stays: 'An export has no batches.',
+    isMapped: true,
   },
   lease_expires_at: { type: 'timestamptz', isOptional: true, isAlwaysRead: true },
   worker: { type: 'text', isOptional: true, isAlwaysRead: true },

@@ -3,7 +3,7 @@ select row_to_json(line)::text as line
 from (
   select
     'header' as kind,
-    1 as dibs_export,
+    2 as dibs_export,
     gen_random_uuid() as id,
     :version::text as version,
     (select max(version) from dibs.migrations) as migration,

@@ -1,17 +1,24 @@
 -- Puts in jobs as they were, in any state, with a lease that may still run. Queues are those of the export (:from_ids) and of
--- this database (:to_ids). The marks are for scan floors that may have passed the positions: see src/floor/arrivals.ts.
+-- this database (:to_ids). A job whose batch is not here has none. The marks are for scan floors that may have passed the positions:
+-- see src/floor/arrivals.ts.
 with new as materialized (
   select
     line.*,
     queue.to_id,
-    -- The last 6 digits of an id are its queue. They stay as they are where the queue has its old id.
-    (left(line.id::text, 30) || lpad(to_hex(queue.to_id), 6, '0'))::uuid as to_job,
+    -- include shared/id_here.sql id=line.id queue=queue.to_id
+    as to_job,
+    batch.id as to_batch,
     line.position + :before::bigint as to_position
   from json_to_recordset(:lines::json) as line (
-    queue_id integer, id uuid, position bigint,
+    queue_id integer, id uuid, position bigint, batch_id uuid,
     -- include shared/line_columns.sql
   )
   join unnest(:from_ids::integer[], :to_ids::integer[]) as queue (from_id, to_id) on queue.from_id = line.queue_id
+  left join unnest(:from_ids::integer[], :to_ids::integer[]) as of_batch (from_id, to_id)
+    on lpad(to_hex(of_batch.from_id), 6, '0') = right(line.batch_id::text, 6)
+  left join dibs.batches batch
+    on batch.id =
+      -- include shared/id_here.sql id=line.batch_id queue=of_batch.to_id
 ),
 marked as (
   insert into dibs.arrival_marks (queue_id, first, last)
@@ -21,10 +28,10 @@ marked as (
   group by to_id
 )
 insert into dibs.jobs (
-  queue_id, id, position, payload_bytes,
+  queue_id, id, position, payload_bytes, batch_id,
   -- include shared/imported_columns.sql
 )
 select
-  to_id, to_job, to_position, octet_length(payload),
+  to_id, to_job, to_position, octet_length(payload), to_batch,
   -- include shared/imported_values.sql
 from new;

@@ -4031,6 +4031,32 @@ export interface StatementTypes {
       body: string;
     };
   };
+  'transfer/end_batches': {
+    parameters: {
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      end_batch: unknown;
+    };
+  };
+  'transfer/export_batch_states': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/export_batches': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
+  'transfer/export_followers': {
+    parameters: Record<never, never>;
+    columns: {
+      line: string;
+    };
+  };
   'transfer/export_jobs': {
     parameters: Record<never, never>;
     columns: {
@@ -4092,6 +4118,34 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: Record<never, never>;
   };
+  'transfer/import_batch_states': {
+    parameters: {
+      lines: string | null;
+      from_ids: (number | null)[] | null;
+      to_ids: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'transfer/import_batches': {
+    parameters: {
+      lines: string | null;
+      from_ids: (number | null)[] | null;
+      to_ids: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'transfer/import_followers': {
+    parameters: {
+      lines: string | null;
+      from_ids: (number | null)[] | null;
+      to_ids: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
   'transfer/import_jobs': {
     parameters: {
       before: number | null;
@@ -4134,6 +4188,13 @@ export interface StatementTypes {
     columns: {
       id: string;
     };
+  };
+  'transfer/number_places': {
+    parameters: {
+      numbers: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: Record<never, never>;
   };
   'transfer/place': {
     parameters: {

@@ -14,7 +14,10 @@ const statements = {
   queues: planned('transfer/export_queues'),
   keys: planned('transfer/export_keys'),
   windows: planned('transfer/export_windows'),
+  batches: planned('transfer/export_batches'),
   jobs: planned('transfer/export_jobs'),
+  followers: planned('transfer/export_followers'),
+  batchStates: planned('transfer/export_batch_states'),
   schedules: planned('transfer/export_schedules'),
 };
 
@@ -99,6 +102,7 @@ export async function exportTo(
     for (const queue of await newQueues(snapshot, waiting)) await lines.write(JSON.stringify(queue));
     if (withKeys) await lines.copy(home, statements.keys);
     for (const one of all) await lines.copy(one, statements.windows);
+    for (const one of all) await lines.copy(one, statements.batches);
     let done = 0;
     const count = () => progress(++done, header.jobs);
     for (const one of all) await lines.copy(one, statements.jobs, count);
@@ -107,6 +111,8 @@ export async function exportTo(
         await lines.write(line);
         count();
       }
+    for (const one of all) await lines.copy(one, statements.followers);
+    for (const one of all) await lines.copy(one, statements.batchStates);
     await lines.copy(home, statements.schedules);
     for (const { at } of all) await at((client) => client.query('commit'));
     return { id: header.id, lines: await lines.end(), jobs: done };

@@ -6,8 +6,10 @@ import { FileError, type Line } from './lines.ts';
 
 /*
  * The file of an export: JSON, one object on each line (NDJSON). The first is the header. Then come queues, access keys if they
- * were asked for, unique windows, jobs, jobs on their way from one database to another (`relay`) and schedules. The last line tells the number of lines before it and the SHA-256 of all
+ * were asked for, unique windows, batches, jobs, jobs on their way from one database to another (`relay`), the followers of
+ * batches, how far the batches are, and schedules. The last line tells the number of lines before it and the SHA-256 of all
  * their bytes. So a file that was cut short or changed is noticed.
+ * A batch comes before its jobs, and whether it is closed behind all jobs and followers: so an import ends none too early.
  * JSON of users (payload, headers, result, ...) is a string that holds its text. So it comes back as it was sent.
  */
 
@@ -27,9 +29,21 @@ export interface QueueLine {
   name: string;
   paused: boolean;
   created_at?: string;
+  /** The numbers of queues that share batches with it: all of them go into one database. */
+  together?: number[];
 }
 
-export const KINDS = ['queue', 'key', 'window', 'job', 'relay', 'schedule'] as const;
+export const KINDS = [
+  'queue',
+  'key',
+  'window',
+  'batch',
+  'job',
+  'relay',
+  'follower',
+  'batch_state',
+  'schedule',
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface End {
@@ -43,13 +57,17 @@ type Any = any;
 
 /** What belongs to a queue. */
 export interface OfQueueLine {
-  kind: 'window' | 'job' | 'relay';
+  kind: 'window' | 'batch' | 'job' | 'relay' | 'follower' | 'batch_state';
   queue_id: number;
 }
 
 export type Parsed = Header | QueueLine | OfQueueLine | End | { kind: 'key' | 'schedule' };
 
-const FORMAT = 1;
+/** Files of format 1 have no batches. */
+const FORMAT = 2;
+
+/** An id names its queue. */
+const isOf = (queueId: number, id: unknown) => queueIdOf(String(id)) === queueId;
 
 /** Why a line cannot be of its kind. Undefined when it can. PostgreSQL looks closer. */
 const WRONG: Record<Kind, (line: Any, queues: Map<number, string>) => boolean> = {
@@ -57,17 +75,26 @@ const WRONG: Record<Kind, (line: Any, queues: Map<number, string>) => boolean> =
     !Number.isInteger(id) || typeof name !== 'string' || typeof paused !== 'boolean',
   key: ({ id, hash }) => typeof id !== 'string' || !/^[0-9a-f]{64}$/.test(hash),
   window: ({ queue_id, unique_key }, queues) => !queues.has(queue_id) || typeof unique_key !== 'string',
+  batch: ({ queue_id, id, completed }, queues) =>
+    !queues.has(queue_id) || !isOf(queue_id, id) || !Number.isInteger(completed),
   job: ({ queue_id, id, state, payload, position }, queues) =>
     !queues.has(queue_id) ||
-    queueIdOf(String(id)) !== queue_id ||
+    !isOf(queue_id, id) ||
     !JOB_STATES.includes(state) ||
     typeof payload !== 'string' ||
     !Number.isInteger(position),
   relay: ({ queue_id, id, created_at, job, moved }, queues) =>
     !queues.has(queue_id) ||
-    queueIdOf(String(id)) !== queue_id ||
+    !isOf(queue_id, id) ||
     typeof created_at !== 'string' ||
     typeof (job ?? moved) !== 'string',
+  follower: ({ queue_id, batch_id, queue, payload }, queues) =>
+    !queues.has(queue_id) ||
+    !isOf(queue_id, batch_id) ||
+    typeof queue !== 'string' ||
+    typeof payload !== 'string',
+  batch_state: ({ queue_id, id, succeeded }, queues) =>
+    !queues.has(queue_id) || !isOf(queue_id, id) || typeof succeeded !== 'boolean',
   schedule: ({ name, cron }) => typeof name !== 'string' || typeof cron !== 'string',
 };
 

@@ -4,6 +4,7 @@ import { StartError } from '../errors.ts';
 import { rowsOf } from '../postgres/client.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { QueueLine } from './format.ts';
+import { checkTogether, placeTogether } from './importPlaces.ts';
 import type { Placement } from './snapshot.ts';
 
 const statements = {
@@ -12,7 +13,6 @@ const statements = {
   reserveIds: planned('transfer/reserve_ids'),
   chooseIds: planned('transfer/choose_ids', row<{ from_id: number; to_id: number }>()),
   queueIds: planned('transfer/queue_ids'),
-  place: planned('transfer/place', row<Placement>()),
   release: planned('transfer/release_queues'),
   notify: planned('replicas/notify'),
 };
@@ -53,6 +53,7 @@ async function findInTheWay(all: All, queues: QueueLine[], newIds: boolean): Pro
 /** Refuses queues that are in the way, before anything is written. @throws StartError */
 export async function checkQueues(all: All, queues: QueueLine[], newIds: boolean): Promise<void> {
   const taken = await findInTheWay(all, queues, newIds);
+  if (taken.length === 0 && all.length > 1) await checkTogether(all, queues);
   if (taken.length === 0) return;
   const names = taken.slice(0, 5).map(({ name, has_jobs }) => `${name}${has_jobs ? ' (it has jobs)' : ''}`);
   const more = taken.length > 5 ? `, and ${taken.length - 5} more` : '';
@@ -68,15 +69,8 @@ export async function reserveIds([home]: All, queues: QueueLine[]): Promise<void
   if (last > 0) await home.at((client) => rowsOf(client, statements.reserveIds, { last }));
 }
 
-/** Gives queues their places among several databases. Those that have one keep it. Without `numbers`, new ones get new ones. */
-export const placeNew = (
-  [home]: All,
-  names: string[],
-  numbers: number[] | null = null,
-): Promise<Placement[]> => home.at((client) => rowsOf(client, statements.place, { numbers, names }));
-
 async function placeQueues(all: All, queues: QueueLine[], newIds: boolean): Promise<Destinations> {
-  const placed = await placeNew(all, namesOf(queues), newIds ? null : idsOf(queues));
+  const placed = await placeTogether(all, queues, newIds);
   const placeOf = new Map(placed.map((place) => [place.name, place]));
   return new Map(
     queues.map(({ id, name }) => {

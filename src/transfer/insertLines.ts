@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { rowsOf } from '../postgres/client.ts';
-import { planned } from '../postgres/statements.ts';
+import { planned, row } from '../postgres/statements.ts';
 import type { Kind, QueueLine } from './format.ts';
 
 const statements = {
@@ -8,6 +8,10 @@ const statements = {
   newQueues: planned('queues/create_numbered'),
   jobs: planned('transfer/import_jobs'),
   windows: planned('transfer/import_windows'),
+  batches: planned('transfer/import_batches'),
+  followers: planned('transfer/import_followers'),
+  batchStates: planned('transfer/import_batch_states', row<{ id: string }>()),
+  endBatches: planned('transfer/end_batches'),
   schedules: planned('transfer/import_schedules'),
   keys: planned('transfer/import_keys'),
   keysChange: planned('access/change'),
@@ -69,6 +73,16 @@ export async function insertLines(
       return numbered.length;
     case 'window':
       return (await rowsOf(client, statements.windows, { lines, ...mapped(target) })).length;
+    case 'batch':
+      await rowsOf(client, statements.batches, { lines, ...mapped(target) });
+      return numbered.length;
+    case 'follower':
+      return (await rowsOf(client, statements.followers, { lines, ...mapped(target) })).length;
+    case 'batch_state': {
+      const batches = await rowsOf(client, statements.batchStates, { lines, ...mapped(target) });
+      await rowsOf(client, statements.endBatches, { ids: batches.map(({ id }) => id) });
+      return numbered.length;
+    }
     case 'schedule':
       return (await rowsOf(client, statements.schedules, { lines })).length;
     case 'key': {

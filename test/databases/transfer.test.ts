@@ -351,6 +351,59 @@ describe('an import into three databases', () => {
   });
 });
 
+describe('queues that share a batch', () => {
+  const BATCH = {
+    queue: 'first',
+    name: 'shared',
+    jobs: [{ queue: 'first' }, { queue: 'second' }],
+    on_end: { queue: 'third', payload: 'after' },
+    closed: true,
+  };
+  let shared: string;
+  beforeAll(async () => {
+    const one = await create([]);
+    const service = await open(one);
+    for (const queue of ['alone', 'first', 'second', 'third'])
+      await service.call('POST', '/jobs', { queue, delay_seconds: 3600 });
+    expect((await service.call('POST', '/batches', BATCH)).status).toBe(201);
+    await service.stop();
+    shared = await exported(one, 'shared.ndjson');
+    for (const step of undo.splice(0).reverse()) await step();
+  });
+
+  test.each([false, true])('go into one database, and the batch goes on (--new-ids: %s)', async (newIds) => {
+    const three = await create(['x', 'y']);
+    await imported(three, shared, newIds);
+    const { alone, first, ...others } = await places(three);
+    expect(others).toEqual({ second: first, third: first });
+    expect(alone).not.toBe(first);
+    const { call } = await serving(three);
+    for (const queue of ['first', 'second']) {
+      const [{ id, lease_token }] = (await call('POST', '/jobs/claim', { queues: [queue] })).body.jobs;
+      expect((await call('POST', `/jobs/${id}/ack`, { lease_token })).status).toBe(200);
+    }
+    const { jobs } = (await call('POST', '/jobs/claim', { queues: ['third'] })).body;
+    expect(jobs).toMatchObject([{ payload: 'after' }]);
+    const { batches } = (await call('GET', '/batches')).body;
+    expect(batches).toMatchObject([{ name: 'shared', state: 'succeeded' }]);
+  });
+
+  test('and have places in several are refused, and nothing is written', async () => {
+    const three = await create(['x', 'y']);
+    const service = await open(three);
+    for (const [queue, database] of [
+      ['second', 'x'],
+      ['third', 'y'],
+    ])
+      await service.call('PUT', `/queues/${queue}`, { database });
+    await service.stop();
+    await expect(imported(three, shared, true)).rejects.toThrow(
+      'The queues second (in x) and third (in y) have jobs of batches that have not ended',
+    );
+    expect(await places(three)).toEqual({ second: 'x', third: 'y' });
+  });
+});
+
 describe('an export of three databases', () => {
   test('names the one that is away, and so does an import', async () => {
     const away = { ...source, others: source.others.map((other) => ({ ...other })) };

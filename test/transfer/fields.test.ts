@@ -17,6 +17,7 @@ import { type Service, startService } from '../support/service.ts';
 const QUEUE = 7;
 const idOf = (state: string) => `01a1f5c2-77aa-7000-8000-00000${state === 'leased' ? 1 : 2}00000${QUEUE}`;
 const PAYLOAD = '{ "to" : "ada" }';
+const BATCH = `01a1f5c2-77aa-7000-8000-00000900000${QUEUE}`;
 
 interface Described {
   name: string;
@@ -40,6 +41,7 @@ const valuesOf = (columns: Described[], state: string) => {
   const own: Record<string, unknown> = {
     queue_id: QUEUE,
     id: idOf(state),
+    batch_id: BATCH,
     state,
     payload: PAYLOAD,
     payload_bytes: PAYLOAD.length,
@@ -60,6 +62,10 @@ const queueValue = ({ name, type }: Described) =>
     paused_groups: ['a group'],
     backoff: { kind: 'linear', base_seconds: 2, max_seconds: 9, jitter: 0 },
   })[name] ?? VALUES[type]?.(name);
+
+/** So have a batch, and a job that follows it. It belongs to the same batch. */
+const batchValue = ({ name, type }: Described) =>
+  ({ id: BATCH, batch_id: BATCH, joins: BATCH, queue_id: QUEUE })[name] ?? VALUES[type]?.(name);
 
 const columnsOf = (url: string, table: string) =>
   onServer<Described & Record<string, unknown>>(
@@ -86,16 +92,19 @@ beforeAll(async () => {
   described = await columnsOf(url, 'dibs.jobs');
   const ofQueue = await columnsOf(url, 'dibs.queues');
   const client = await openClient(url);
-  await client.query(
-    `insert into dibs.queues (${ofQueue.map(({ name }) => name).join()}) values (${ofQueue.map((_, i) => `$${i + 1}`).join()})`,
-    ofQueue.map(queueValue),
-  );
-  const names = described.map(({ name }) => `"${name}"`).join();
-  for (const state of ['leased', 'completed'])
-    await client.query(
-      `insert into dibs.jobs (${names}) values (${described.map((_, i) => `$${i + 1}`).join()})`,
-      valuesOf(described, state),
+  const insert = (table: string, columns: Described[], values: unknown[]) =>
+    client.query(
+      `insert into ${table} (${columns.map(({ name }) => `"${name}"`).join()})
+       values (${columns.map((_, i) => `$${i + 1}`).join()})`,
+      values,
     );
+  await insert('dibs.queues', ofQueue, ofQueue.map(queueValue));
+  for (const table of ['dibs.batches', 'dibs.batch_followers']) {
+    const columns = await columnsOf(url, table);
+    await insert(table, columns, columns.map(batchValue));
+  }
+  for (const state of ['leased', 'completed'])
+    await insert('dibs.jobs', described, valuesOf(described, state));
   await client.end();
 
   const directory = await temporaryDirectory();
@@ -171,6 +180,16 @@ test('every column of a queue comes through an export and an import', async () =
   const same = Object.keys(plain ?? {}).filter((name) => plain?.[name] === queue?.[name]);
   expect(same, 'a default value shows nothing').toEqual([]);
 });
+
+test.each(['dibs.batches', 'dibs.batch_followers'])(
+  'every column of %s comes through an export and an import',
+  async (table) => {
+    const rows = (url: string) => onServer(url, `select to_jsonb(t) as row from ${table} t`);
+    const [row] = await rows(service.databaseUrl);
+    expect(row).toBeDefined();
+    expect(await rows(target)).toEqual([row]);
+  },
+);
 
 describe('every column of a job', () => {
   test('comes through an export and an import, unless it says why it stays', async () => {
