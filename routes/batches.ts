@@ -2,6 +2,12 @@ import { Type } from 'typebox';
 import { isUuid } from '../src/ids.ts';
 import { traceIn } from '../src/traceparent.ts';
 import { pageOf } from './http/answers/cursor.ts';
+import {
+  idempotencyHeaders,
+  idempotentOf,
+  markReplayed,
+  replayedHeader,
+} from './http/answers/idempotency.ts';
 import type { App } from './http/connection/fastify.ts';
 import { takeWait } from './http/connection/memory.ts';
 import { onHangup } from './http/connection/taken.ts';
@@ -27,9 +33,10 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
   app.route({
     method: 'POST',
     url: '/batches',
-    config: { verb: 'createBatch', raw: rawShapes(maxPayloadBytes).batch },
+    config: { verb: 'createBatch', raw: rawShapes(maxPayloadBytes).batch, idempotent: true },
     bodyLimit: bodyLimits(maxPayloadBytes).jobs,
     schema: {
+      headers: idempotencyHeaders,
       body: ref(BatchSpec),
       ...operation({
         operationId: 'createBatch',
@@ -45,10 +52,18 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
             'The batch.',
             {
               Location: { type: 'string', description: 'The path of the batch.' },
+              ...replayedHeader,
             },
           ),
         },
-        refusals: ['batch_not_found', 'batch_closed', 'queue_elsewhere', 'too_many_queues', 'queue_full'],
+        refusals: [
+          'batch_not_found',
+          'batch_closed',
+          'queue_elsewhere',
+          'too_many_queues',
+          'idempotency_key_reused',
+          'queue_full',
+        ],
       }),
     },
     links: {
@@ -60,13 +75,15 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
     handler: async (request, reply) => {
       const { jobs = [], on_success, on_end, closed = false, ...named } = request.body;
       const trace = traceIn(request.headers);
-      const batch = await request.verbs.createBatch({
+      const { replayed, ...batch } = await request.verbs.createBatch({
         ...named,
         closed,
         jobs: jobs.map((job) => toNewJob(job, trace)),
         on_success: on_success && toNewJob(on_success, trace),
         on_end: on_end && toNewJob(on_end, trace),
+        once: idempotentOf(request),
       });
+      if (replayed) markReplayed(reply);
       return reply.code(201).header('location', `/batches/${batch.id}`).send(batch);
     },
   });

@@ -17,11 +17,7 @@ type BatchHandle struct {
 }
 
 // Batch creates a batch: jobs that belong together, and what follows their end. Its jobs and followers are enqueued as the jobs of the
-// producer are.
-//
-// Dibs takes no Idempotency-Key for it. So it is repeated only where Dibs says that nothing was done. When the answer is lost, this is a
-// *ConnectionError, and the batch may be there all the same, with its jobs: Client.ListBatches finds it. To be safe, create it without
-// jobs, Add them, and then Close it: these repeats count once.
+// producer are. A repeat after a lost answer creates no second one.
 func (p *Producer) Batch(ctx context.Context, batch BatchSpec) (*BatchHandle, error) {
 	batch.Jobs = p.specs(batch.Jobs)
 	for _, follower := range []**JobSpec{&batch.OnSuccess, &batch.OnEnd} {
@@ -29,9 +25,9 @@ func (p *Producer) Batch(ctx context.Context, batch BatchSpec) (*BatchHandle, er
 			*follower = Ptr(p.spec(**follower))
 		}
 	}
-	isNotDone := func(err error) bool { return IsTemporary(err) && !mayBeDone(err) }
-	made, err := repeatIf(ctx, p.Retry, isNotDone, func() (*Batch, error) {
-		return asBatch(p.Client.CreateBatch(ctx, batch))
+	options := &CreateBatchOptions{IdempotencyKey: Ptr(newID())}
+	made, err := repeat(ctx, p.Retry, func() (*Batch, error) {
+		return asBatch(p.Client.CreateBatch(ctx, batch, options))
 	})
 	if err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func TestANewBatchIsAskedForAgainWhereDibsSaysThatItWasNotMade(t *testing.T) {
 	}
 }
 
-func TestANewBatchIsAskedForOnceWhenItMayBeThere(t *testing.T) {
+func TestANewBatchIsAskedForAgainWithItsIdempotencyKeyWhenItMayBeThere(t *testing.T) {
 	for name, answer := range map[string]reply{
 		"a lost answer":         lost,
 		"an answer of another":  ok(`{"status":"ok"}`),
@@ -158,8 +158,13 @@ func TestANewBatchIsAskedForOnceWhenItMayBeThere(t *testing.T) {
 		"the page of a gateway": {502, "<html>"},
 	} {
 		producer, asked := scripted(answer, ok(open))
-		if _, err := producer.Batch(within(t), dibs.BatchSpec{Queue: "q"}); err == nil || len(*asked) != 1 {
+		batch, err := producer.Batch(within(t), dibs.BatchSpec{Queue: "q"})
+		if err != nil || batch.ID != "batch-1" || len(*asked) != 2 {
 			t.Errorf("%s: %v, asked %d times", name, err, len(*asked))
+			continue
+		}
+		if keys := *asked; keys[0].key == "" || keys[0].key != keys[1].key {
+			t.Errorf("%s: %v", name, keys)
 		}
 	}
 }

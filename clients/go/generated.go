@@ -1607,9 +1607,18 @@ func (c *Client) ConfigureDatabase(ctx context.Context, name string, body Databa
 	return &answer, nil
 }
 
+// CreateBatchOptions: what CreateBatch may be told.
+type CreateBatchOptions struct {
+	// Makes a repeat safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included.
+	IdempotencyKey *string
+}
+
 // CreateBatch: Create a batch: jobs that belong together, and what follows their end.
-func (c *Client) CreateBatch(ctx context.Context, body BatchSpec) (*Batch, error) {
+func (c *Client) CreateBatch(ctx context.Context, body BatchSpec, options *CreateBatchOptions) (*Batch, error) {
 	call := newCall("POST", "/batches", body)
+	if options != nil {
+		put(call.header, "Idempotency-Key", options.IdempotencyKey)
+	}
 	var answer Batch
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err

@@ -73,10 +73,6 @@ func (p *Producer) specs(jobs []JobSpec) []JobSpec {
 const defaultRetry = 30 * time.Second
 
 func repeat[T any](ctx context.Context, within time.Duration, send func() (T, error)) (T, error) {
-	return repeatIf(ctx, within, IsTemporary, send)
-}
-
-func repeatIf[T any](ctx context.Context, within time.Duration, passes func(error) bool, send func() (T, error)) (T, error) {
 	if within < 0 {
 		var none T
 		return none, errors.New("dibs: Retry must not be negative")
@@ -85,7 +81,7 @@ func repeatIf[T any](ctx context.Context, within time.Duration, passes func(erro
 	for failures := 0; ; failures++ {
 		answer, err := send()
 		pause := backoff(failures, err)
-		if err == nil || !passes(err) || time.Now().Add(pause).After(end) {
+		if err == nil || !IsTemporary(err) || time.Now().Add(pause).After(end) {
 			return answer, err
 		}
 		select {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { RawJson } from '../../clients/typescript/src/caller.ts';
 import {
   type Batch,
@@ -44,6 +45,7 @@ interface CreateOptions extends JobLines {
   onSuccess?: string;
   onEnd?: string;
   closed?: boolean;
+  idempotencyKey?: string;
 }
 
 /** How many jobs a batch is created with, at most. */
@@ -191,7 +193,11 @@ async function create(session: Session, options: CreateOptions, queue: string): 
         );
   parts.push(['jobs', `[${jobs.join(',')}]`]);
   const body = new RawJson(objectOf(parts)) as unknown as BatchSpec;
-  session.show(await session.ask((caller) => createBatch(caller, body)), ({ id }) => shown`${id}\n`);
+  const idempotency_key = options.idempotencyKey ?? randomUUID();
+  const answer = await repeated(session, () =>
+    session.ask((caller) => createBatch(caller, body, { idempotency_key })),
+  );
+  session.show(answer, ({ id }) => shown`${id}\n`);
 }
 
 export function add({ program, act }: Cli): void {
@@ -239,12 +245,16 @@ export function add({ program, act }: Cli): void {
         .command('create <queue>')
         .summary('create a batch, and print its id')
         .description(
-          'Creates a batch, and prints its id. Whoever may use this queue may use the batch. Its jobs come with --ndjson or --specs, up to 1,000 of them, or later with `dibs enqueue --batch`.\n\nA follower is QUEUE, QUEUE=PAYLOAD, or a job as POST /jobs takes it.',
+          'Creates a batch, and prints its id. Whoever may use this queue may use the batch. Its jobs come with --ndjson or --specs, up to 1,000 of them, or later with `dibs enqueue --batch`. While Dibs is away, the same request is repeated for 30 seconds. It counts once.\n\nA follower is QUEUE, QUEUE=PAYLOAD, or a job as POST /jobs takes it.',
         )
         .option('--name <name>', 'a name, for people')
         .option('--on-success <follower>', 'the job to enqueue when all jobs are completed')
         .option('--on-end <follower>', 'the job to enqueue when all jobs are finished')
         .option('--closed', 'no more jobs come in')
+        .option(
+          '--idempotency-key <key>',
+          'a repeat with the same key creates nothing more (default: a new key)',
+        )
         .option('--text', 'payloads are text, and are sent as strings'),
     ).action(act(create)),
     'id=$(dibs batch create pages --name "issue 12" --on-success books=12)',

@@ -260,6 +260,10 @@ export const NEEDS = {
     queues: inNewBatch,
     creates: inNewBatch,
     batches: (request) => batchesOf(jobsOfBatch(request)),
+    own: (request, caller) =>
+      request.once === undefined
+        ? request
+        : { ...request, once: { ...request.once, route: ownName(caller, request.once.route) } },
   },
   getBatch: { ...look, narrowed: true },
   waitForBatch: { ...read, narrowed: true, waits: true },

@@ -4,7 +4,7 @@ import { batchAsRefusal } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Batch, BatchList, BatchName, BatchPage, NewBatch } from '../verbs/batches.ts';
+import type { Batch, BatchList, BatchName, BatchPage } from '../verbs/batches.ts';
 import type { Signed } from '../verbs/callers.ts';
 import type { CancelJobs } from './cancelJobs.ts';
 
@@ -38,13 +38,9 @@ const COUNTED_IN_LISTS = 10_000;
 
 const asRefusal = (error: unknown) => Promise.reject(batchAsRefusal(error));
 
-/** Creates batches, shows them, closes and cancels them. What ends them is in the database: sql/functions/end_batch.sql. */
-export function createBatches(context: {
-  db: Database;
-  createBatch(request: NewBatch): Promise<string>;
-  cancelJobs: CancelJobs;
-}) {
-  const { db, createBatch, cancelJobs } = context;
+/** Shows batches, closes and cancels them. What ends them is in the database: sql/functions/end_batch.sql. */
+export function createBatches(context: { db: Database; cancelJobs: CancelJobs }) {
+  const { db, cancelJobs } = context;
 
   async function get({ id, visible = null }: BatchName): Promise<Batch> {
     const [found] = isUuid(id) ? await db.query(statements.find, { id, visible, most: COUNTED }) : [];
@@ -63,8 +59,6 @@ export function createBatches(context: {
 
   return {
     get,
-
-    create: async (request: NewBatch): Promise<Batch> => get({ id: await createBatch(request) }),
 
     list: async ({ limit, after, queue, state, visible = null }: BatchPage): Promise<BatchList> => ({
       batches: (

@@ -2,20 +2,23 @@ import { refuse } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import { holdOf } from '../enqueue/holdBatches.ts';
 import { checked, queueNameOf } from '../enqueue/intoQueues.ts';
+import { takeKey } from '../enqueue/keptJobs.ts';
 import { headersOf } from '../enqueue/newJob.ts';
 import { rareOf } from '../enqueue/rareFields.ts';
 import { queueElsewhere } from '../errors.ts';
+import type { Job } from '../job.ts';
 import type { Clock } from '../postgres/clock.ts';
 import { batchAsRefusal } from '../postgres/errorClasses.ts';
-import type { Db } from '../postgres/pool.ts';
+import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Places } from '../queues/elsewhere.ts';
-import { BATCH_FOLLOWERS, type BatchFollower, type NewBatch } from '../verbs/batches.ts';
-import type { NewJob } from '../verbs/enqueue.ts';
+import { BATCH_FOLLOWERS, type BatchFollower, type CreatedBatch, type NewBatch } from '../verbs/batches.ts';
+import type { NewJob, PathOf } from '../verbs/enqueue.ts';
+import { batchOf, type Created, keepCreated, recallCreated } from './keptBatch.ts';
 
 const statements = {
-  create: planned('batches/create', row<{ id: string }>()),
+  create: planned('batches/create', row<{ created_at: string }>()),
   follow: planned('batches/follow'),
   close: planned('batches/close'),
 };
@@ -30,6 +33,13 @@ const followersOf = (request: NewBatch): Follower[] =>
     const job = request[kind];
     return job ? [{ kind, job }] : [];
   });
+
+/** Where the jobs of a request stand, and behind them its followers. */
+function pathsOf(request: NewBatch): PathOf {
+  const { jobs } = request;
+  const followers = followersOf(request);
+  return (i) => (i < jobs.length ? `/jobs/${i}` : `/${followers[i - jobs.length]?.kind}`);
+}
 
 /** Notes the followers of a batch, in the transaction that creates it. */
 async function follow(
@@ -58,15 +68,18 @@ async function follow(
     });
 }
 
-/** Makes the function that creates a batch with its first jobs and its followers. It returns the id. */
+const statesOf = (jobs: Job[]) => jobs.map(({ state }) => state);
+
+/** Makes the function that creates a batch with its first jobs and its followers, once for each idempotency key. */
 export function createCreateBatch(context: {
+  db: Database;
   queues: Queues;
   clock: Clock;
   enqueue: Pick<Enqueue, 'enqueueWithin' | 'newId'>;
   /** Set where there are several databases. */
   crossing?: Places | undefined;
 }) {
-  const { queues, clock, enqueue, crossing } = context;
+  const { db, queues, clock, enqueue, crossing } = context;
 
   /** All jobs of a batch, and what follows it, are in its database. @throws Refusal `queue_elsewhere` */
   async function refuseElsewhere(jobs: NewJob[]): Promise<void> {
@@ -76,11 +89,41 @@ export function createCreateBatch(context: {
     }
   }
 
-  return async (request: NewBatch): Promise<string> => {
-    const { jobs, name = null, closed, by } = request;
+  /** Creates it in one transaction with its jobs. Undefined: a request with its key has created one meanwhile. */
+  async function createIn(
+    request: NewBatch,
+    queueId: number,
+    times: (Date | null)[],
+  ): Promise<Created | undefined> {
+    const { jobs, name = null, closed, by, once } = request;
+    const id = enqueue.newId(queueId);
+    let own: Job[] = [];
+    const created = await enqueue.enqueueWithin(
+      jobs.map((job) => ({ ...job, batch: id })),
+      pathsOf(request),
+      async (transaction, enqueueIn) => {
+        if (once && !(await takeKey(transaction, once))) return undefined;
+        const [row] = await transaction.query(statements.create, { id, queue_id: queueId, name });
+        await follow(transaction, id, followersOf(request), times);
+        const inserted = await enqueueIn(id);
+        if (closed) await transaction.query(statements.close, { id });
+        own = inserted.filter(({ deduplicated }) => !deduplicated);
+        const { created_at } = row as { created_at: string };
+        const created = { id, created_at, states: statesOf(own) };
+        if (once) await keepCreated(transaction, once, request.queue, created);
+        return created;
+      },
+      { by },
+    );
+    // The first job of a group becomes ready after the commit. A key has kept it as it was before.
+    return created && !once ? { ...created, states: statesOf(own) } : created;
+  }
+
+  async function create(request: NewBatch): Promise<Created | undefined> {
+    const { jobs } = request;
     const followers = followersOf(request);
     const all = [...jobs, ...followers.map(({ job }) => job)];
-    const at = (i: number) => (i < jobs.length ? `/jobs/${i}` : `/${followers[i - jobs.length]?.kind}`);
+    const at = pathsOf(request);
     const times = checked(all, at, clock.now()).slice(jobs.length);
     for (const [i, { batch }] of jobs.entries())
       if (batch !== undefined) throw refuse(`${at(i)}/batch`, 'must be left out: it is this batch');
@@ -88,20 +131,16 @@ export function createCreateBatch(context: {
     const queue = await queues.open(request.queue);
     // A follower comes in the commit of a job. No queue can be placed there.
     for (const { job } of followers) await queues.open(queueNameOf(job));
-    const id = enqueue.newId(queue.id);
-    await enqueue
-      .enqueueWithin(
-        jobs.map((job) => ({ ...job, batch: id })),
-        at,
-        async (transaction, enqueueIn) => {
-          await transaction.query(statements.create, { id, queue_id: queue.id, name });
-          await follow(transaction, id, followers, times);
-          await enqueueIn(id);
-          if (closed) await transaction.query(statements.close, { id });
-        },
-        { by },
-      )
-      .catch((error) => Promise.reject(batchAsRefusal(error)));
-    return id;
+    return createIn(request, queue.id, times).catch((error) => Promise.reject(batchAsRefusal(error)));
+  }
+
+  return async (request: NewBatch): Promise<CreatedBatch> => {
+    const { once } = request;
+    // The look comes first: a request that was carried out must not create its queue again.
+    const before = once && (await recallCreated(db, once));
+    const created = before ?? (await create(request));
+    if (created && !before) return batchOf(request, created);
+    const given = created ?? (once && (await recallCreated(db, once)));
+    return { ...batchOf(request, given as Created), replayed: true };
   };
 }

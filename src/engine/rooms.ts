@@ -88,11 +88,7 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
   const cancelJobs = createCancelJobs({ ...base, settlement, groups });
-  const batches = createBatches({
-    ...base,
-    createBatch: createCreateBatch({ ...base, enqueue }),
-    cancelJobs,
-  });
+  const batches = createBatches({ ...base, cancelJobs });
   const insertOnce = createOnceBatcher({
     ...base,
     ...enqueue,
@@ -122,6 +118,7 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     changeJob: createChangeJob({ ...base, groups, getJob: jobLooks.get }),
     history: createHistory(base),
     batches,
+    createBatch: createCreateBatch({ ...base, enqueue }),
     batchDuty: createBatchDuty({ ...base, cancelJobs }),
     batchWaits: createBatchWaits({ ...base, get: batches.get }),
     explainBatch: createExplainBatch({ ...base, get: batches.get }),

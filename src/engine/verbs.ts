@@ -49,7 +49,7 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     listOperations: operationAdmin.list,
     stopOperation: operationAdmin.stop,
 
-    createBatch: batches.create,
+    createBatch: rooms.createBatch,
     getBatch: batches.get,
     waitForBatch: rooms.batchWaits.wait,
     listBatches: batches.list,

@@ -54,10 +54,18 @@ export async function takeKey(
 }
 
 /** Keeps the jobs of a request that has taken its key. For `openSeconds`, others may replace them. */
-export async function keepJobs(
+export const keepJobs = (
+  on: Db,
+  request: IdempotentRequest,
+  jobs: Job[],
+  openSeconds?: number,
+): Promise<void> => keepRows(on, request, jobs, openSeconds);
+
+/** Keeps what has some of the fields of jobs. */
+export async function keepRows(
   on: Db,
   { route, key }: IdempotentRequest,
-  jobs: Job[],
+  jobs: Partial<Job>[],
   openSeconds?: number,
 ): Promise<void> {
   const texts: string[] = [];
@@ -67,7 +75,7 @@ export async function keepJobs(
     key,
     jobs: `[${texts.join(',')}]`,
     replaced: ifAny(jobs, (job) => job.replaced ?? null),
-    batches: ifAny(jobs, (job) => job.batch),
+    batches: ifAny(jobs, (job) => job.batch ?? null),
     open_seconds: openSeconds ?? null,
   });
 }

@@ -237,7 +237,7 @@ export interface StatementTypes {
       queue_id: number | null;
     };
     columns: {
-      id: string;
+      created_at: string;
     };
   };
   'batches/due_followers': {

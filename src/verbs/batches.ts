@@ -1,7 +1,7 @@
 import type { JobState } from '../job.ts';
 import type { Looks, Narrowed, Signed, Waits } from './callers.ts';
 import type { PartlyAway } from './databases.ts';
-import type { NewJob } from './enqueue.ts';
+import type { IdempotentRequest, NewJob } from './enqueue.ts';
 
 export const BATCH_STATES = ['open', 'running', 'succeeded', 'ended'] as const;
 export type BatchState = (typeof BATCH_STATES)[number];
@@ -21,6 +21,13 @@ export interface NewBatch extends Signed {
   on_end?: NewJob | undefined;
   /** Nothing else comes in. */
   closed: boolean;
+  /** With it, a repeat within 24 hours creates nothing. */
+  once?: IdempotentRequest | undefined;
+}
+
+export interface CreatedBatch extends Batch {
+  /** The request is a repeat. An earlier one was answered this. */
+  replayed?: true;
 }
 
 /** The queues of the jobs and followers of a new batch. */
@@ -86,9 +93,11 @@ export interface BatchVerbs {
    * Creates a batch with its first jobs, all or nothing. It creates the queues that do not exist.
    * Guarantee: each follower is enqueued exactly once, in the commit that finishes the last job, whatever crashes. One whose unique
    * key an open transaction holds comes after it.
-   * @throws Refusal those of `enqueue`, and `batch_not_found`, `batch_closed` for a batch that a follower joins
+   * With `once`, a repeat is answered what the first request was, also when the batch is long gone. Refusals are not kept.
+   * @throws Refusal those of `enqueue`, and `batch_not_found`, `batch_closed` for a batch that a follower joins,
+   *   `idempotency_key_reused` when the key has another fingerprint
    */
-  createBatch(request: NewBatch): Promise<Batch>;
+  createBatch(request: NewBatch): Promise<CreatedBatch>;
 
   getBatch(request: BatchName & Looks): Promise<Batch>;
 

@@ -116,10 +116,12 @@ describe('a new batch', () => {
     ['is not of Dibs', { status: 'ok' }],
     ['says that it may be there', { refused: 503, code: 'unavailable', outcome: 'unknown' }],
     ['says that Dibs failed', { refused: 500, code: 'internal' }],
-  ])('is asked for once when the answer %s', async (_, answer) => {
+  ])('is asked for again, with its Idempotency-Key, when the answer %s', async (_, answer) => {
     const { producer, sent } = answered(answer, BATCH);
-    await expect(producer.batch({ queue: 'q' })).rejects.toThrow();
-    expect(sent).toHaveLength(1);
+    expect((await producer.batch({ queue: 'q' })).id).toBe('batch-1');
+    expect(sent).toHaveLength(2);
+    expect(sent[0]?.key).toBeTruthy();
+    expect(sent[1]?.key).toBe(sent[0]?.key);
   });
 });
 

@@ -183,6 +183,7 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
         call('POST', '/batches', { queue: 'q' }),
       ),
     too_many_queues: () => withoutNumbers(() => call('POST', '/batches', { queue: at.newQueue() })),
+    idempotency_key_reused: () => enqueueOnce('/batches', { queue: 'q' }, { queue: 'q', closed: true }),
     queue_full: async () => {
       const queue = await full();
       return call('POST', '/batches', { queue, jobs: [{ queue }] });

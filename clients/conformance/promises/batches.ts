@@ -58,13 +58,17 @@ promise(
 
 promise(
   GROUP,
-  'a new batch whose answer is lost is not asked for again',
+  'a new batch whose answer is lost is asked for again, and made once',
   async (stage) => {
-    stage.proxy.harm((one) => (isBatch(one) ? 'lose' : undefined));
-    const sent = stage.driver.batch(stage.proxy.url, { batch: { queue: stage.queue } });
-    await sent.seen('failed');
-    expect(stage.proxy.exchanges.filter(isBatch)).toHaveLength(1);
-    expect(await batchesOf(stage)).toHaveLength(1);
+    let lost = 0;
+    stage.proxy.harm((one) => (isBatch(one) && lost++ < 2 ? 'lose' : undefined));
+    const batch = { queue: stage.queue, jobs: jobsOf(stage, 3) };
+    const { id } = await stage.driver.batch(stage.proxy.url, { batch }).seen('batch');
+    const sent = stage.proxy.exchanges.filter(isBatch);
+    expect(sent).toHaveLength(3);
+    expect(new Set(sent.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
+    expect(sent[0]?.idempotencyKey).toBeDefined();
+    expect(await batchesOf(stage)).toMatchObject([{ id, counts: { ready: 3 } }]);
   },
   producer,
 );

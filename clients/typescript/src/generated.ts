@@ -1483,9 +1483,12 @@ export const configureDatabase = (
 export const createBatch = (
   client: Caller,
   body: BatchSpec,
-  options: CallOptions = {},
+  options: CallOptions & {
+    /** Makes a repeat safe: within 24 hours, the same key with an equal body is answered what the first request was, with `Idempotent-Replayed: true`, and no job is enqueued again; with another body it is refused at once. Bodies are equal when they are the same JSON, with the members of objects in any order and white space anywhere; numbers and strings count by their text. Refusals are not remembered. A random UUID serves well; the whole value counts, quotation marks included. */
+    idempotency_key?: string;
+  } = {},
 ): Promise<Batch> =>
-  client.request({ method: 'POST', path: '/batches', body }, options);
+  client.request({ method: 'POST', path: '/batches', body, headers: { 'Idempotency-Key': options.idempotency_key } }, options);
 
 /** List batches, newest first */
 export const listBatches = (

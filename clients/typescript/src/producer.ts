@@ -1,6 +1,5 @@
 import { BatchHandle, batchOf } from './batch.ts';
 import type { Caller, CallOptions } from './caller.ts';
-import { isTemporary, mayBeDone } from './errors.ts';
 import { createBatch, enqueueJob, enqueueJobs, type Job, type JobSpec } from './generated.ts';
 import type { EnqueueOptions, NewBatch, ProducerOptions } from './producerOptions.ts';
 import { type Repeat, repeatFor } from './repeat.ts';
@@ -57,14 +56,12 @@ export class Producer {
   }
 
   /**
-   * Creates a batch: jobs that belong together, and what follows their end. Dibs takes no Idempotency-Key for it. So it is repeated
-   * only where Dibs says that nothing was done. When the answer is lost, this throws, and the batch may be there all the same, with
-   * its jobs: `listBatches` finds it. To be safe, create it without jobs, `add` them, and then `close` it: these repeats count once.
+   * Creates a batch: jobs that belong together, and what follows their end. A repeat after a lost answer creates no second one.
    * @throws DibsError, ConnectionError
    */
   async batch(
     { jobs, onSuccess, onEnd, ...named }: NewBatch,
-    { signal }: { signal?: AbortSignal } = {},
+    { idempotencyKey = crypto.randomUUID(), signal }: EnqueueOptions = {},
   ): Promise<BatchHandle> {
     const body = {
       jobs: jobs?.map((job) => this.#spec(job)),
@@ -72,10 +69,9 @@ export class Producer {
       on_end: onEnd && this.#spec(onEnd),
       ...named,
     };
-    const { id } = await this.#repeat(
-      async (options) => batchOf(await createBatch(this.#client, body, options)),
-      { signal, passes: (error) => isTemporary(error) && !mayBeDone(error) },
-    );
+    const send = async (options: CallOptions) =>
+      batchOf(await createBatch(this.#client, body, { ...options, idempotency_key: idempotencyKey }));
+    const { id } = await this.#repeat(send, { signal });
     return this.batchById(id);
   }
 

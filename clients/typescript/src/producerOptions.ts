@@ -10,7 +10,7 @@ export interface ProducerOptions {
 }
 
 export interface EnqueueOptions {
-  /** Default: a new one for each call, so that a repeat after a lost answer enqueues nothing more. */
+  /** Default: a new one for each call, so that a repeat after a lost answer enqueues or creates nothing more. */
   idempotencyKey?: string;
   signal?: AbortSignal;
 }

@@ -10,8 +10,6 @@ export interface Repeated {
   endsAt?: number;
   /** For so long the request asks Dibs to hold it. */
   heldSeconds?: number;
-  /** Which failures are waited out. Default: those that pass. */
-  passes?(error: unknown): boolean;
 }
 
 /** Sends a request until it is answered, or fails with what does not pass. */
@@ -20,14 +18,14 @@ export type Repeat = <T>(send: (options: CallOptions) => Promise<T>, given?: Rep
 /** Repeats a request for so many seconds. */
 export const repeatFor =
   (seconds: number): Repeat =>
-  async (send, { signal, endsAt = Number.POSITIVE_INFINITY, heldSeconds = 0, passes = isTemporary } = {}) => {
+  async (send, { signal, endsAt = Number.POSITIVE_INFINITY, heldSeconds = 0 } = {}) => {
     const end = Math.min(endsAt, now() + (heldSeconds + seconds) * 1000);
     for (let failures = 0; ; failures++) {
       try {
         return await send({ signal });
       } catch (error) {
         const ms = backoffMs(failures, error);
-        if (!passes(error) || now() + ms > end) throw error;
+        if (!isTemporary(error) || now() + ms > end) throw error;
         await pause(ms, signal);
         signal?.throwIfAborted();
       }

@@ -4,6 +4,7 @@ import type { Job } from '../../../src/job.ts';
 import {
   type Afterwards,
   enqueuedOf,
+  type IdempotentRequest,
   type NewJob,
   type Once,
   type PathOf,
@@ -60,6 +61,17 @@ function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   return key;
 }
 
+/** What makes a request one with its repeats. Undefined without an Idempotency-Key. */
+export function idempotentOf(request: FastifyRequest): IdempotentRequest | undefined {
+  const key = keyOf(request);
+  const fingerprint = request.fingerprint as string;
+  return key === undefined ? undefined : { route: request.route.name, key, fingerprint };
+}
+
+/** Says that the answer is of an earlier request. */
+export const markReplayed = (reply: FastifyReply): FastifyReply =>
+  reply.header('idempotent-replayed', 'true');
+
 /** The answer to an enqueue. */
 export interface Answer {
   status: number;
@@ -97,23 +109,14 @@ export async function enqueueAndReply(
   answerOf: AnswerOf,
   afterwards?: Afterwards,
 ): Promise<FastifyReply> {
-  const key = keyOf(request);
+  const keyed = idempotentOf(request);
   const once: Once =
-    key === undefined
+    keyed === undefined
       ? await enqueueOnly(request, { jobs, at }, afterwards)
-      : await request.verbs.enqueueOnce({
-          request: {
-            route: request.route.name,
-            key,
-            fingerprint: request.fingerprint as string,
-          },
-          jobs,
-          at,
-          afterwards,
-        });
+      : await request.verbs.enqueueOnce({ request: keyed, jobs, at, afterwards });
   const given: Answer = once.older === undefined ? await answerOf(once.jobs) : JSON.parse(once.older);
   // A refusal applies no preference.
   if (afterwards) reply.header('preference-applied', `wait=${afterwards.seconds}`);
-  if (once.replayed) reply.header('idempotent-replayed', 'true');
+  if (once.replayed) markReplayed(reply);
   return sendAnswer(reply, given);
 }

@@ -1329,6 +1329,7 @@ class Operations:
         self,
         body: "BatchSpec",
         *,
+        idempotency_key: "str | None" = None,
         timeout: float | None = None,
     ) -> "Batch":
         """Create a batch: jobs that belong together, and what follows their end."""
@@ -1336,6 +1337,7 @@ class Operations:
             "POST",
             "/batches",
             body,
+            headers={"Idempotency-Key": idempotency_key},
             timeout=timeout,
         )
 

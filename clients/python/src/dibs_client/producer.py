@@ -12,7 +12,7 @@ from typing import Any
 from .answers import batch_of, job_of, jobs_of
 from .batch import AsyncBatchHandle, BatchHandle
 from .client import Client
-from .errors import backoff, may_be_done, passes
+from .errors import backoff, passes
 from .threads import Threads
 from .times import seconds, wait
 
@@ -54,22 +54,22 @@ class Producer:
         on_success: dict[str, Any] | None = None,
         on_end: dict[str, Any] | None = None,
         closed: bool = False,
+        idempotency_key: str | None = None,
     ) -> BatchHandle:
         """Creates a batch: jobs that belong together, and what follows their end. `on_success` is enqueued when all jobs are completed,
-        `on_end` when all are finished. Whoever may read `queue` sees the batch; its up to 1000 first jobs may be of other queues.
-
-        Dibs takes no Idempotency-Key for it. So it is repeated only where Dibs says that nothing was done. When the answer is lost, this
-        raises ConnectionFailed, and the batch may be there all the same, with its jobs: `client.list_batches()` finds it. To be safe,
-        create it without jobs, `add` them, and then `close` it: these repeats count once.
-        """
+        `on_end` when all are finished. Whoever may read `queue` sees the batch; its up to 1000 first jobs may be of other queues. A
+        repeat after a lost answer creates no second one."""
         given = {"name": name, "jobs": jobs, "on_success": on_success, "on_end": on_end}
-        return BatchHandle(self, self._create_batch(queue, given, closed, threading.Event()))
+        return BatchHandle(self, self._create_batch(queue, given, closed, idempotency_key, threading.Event()))
 
     def batch_by_id(self, id: str) -> BatchHandle:
         """A batch that is there. Nothing is sent."""
         return BatchHandle(self, id)
 
-    def _create_batch(self, queue: str, given: dict[str, Any], closed: bool, given_up: threading.Event) -> str:
+    def _create_batch(
+        self, queue: str, given: dict[str, Any], closed: bool, idempotency_key: str | None, given_up: threading.Event
+    ) -> str:
+        key = idempotency_key or str(uuid.uuid4())
         body: Any = {"queue": queue, "closed": closed}
         for what, value in given.items():
             if what == "jobs" and value is not None:
@@ -77,10 +77,7 @@ class Producer:
             elif value is not None:
                 body[what] = value if what == "name" else self._spec(value)
 
-        def again(error: BaseException) -> bool:
-            return passes(error, "enqueue") and not may_be_done(error)
-
-        return self._repeat(lambda: batch_of(self._client.create_batch(body)), given_up, again=again)["id"]
+        return self._repeat(lambda: batch_of(self._client.create_batch(body, idempotency_key=key)), given_up)["id"]
 
     def _enqueue(self, job: dict[str, Any], idempotency_key: str | None, given_up: threading.Event) -> dict[str, Any]:
         key = idempotency_key or str(uuid.uuid4())
@@ -107,9 +104,8 @@ class Producer:
         *,
         end: float = math.inf,
         held: float = 0,
-        again: Callable[[BaseException], bool] = lambda error: passes(error, "enqueue"),
     ) -> Any:
-        """`held`: for so many seconds the request asks Dibs to hold it. `again`: which failures are waited out, until `end`."""
+        """Waits failures out that pass, until `end`. `held`: for so many seconds the request asks Dibs to hold it."""
         end = min(end, time.monotonic() + held + self._retry_seconds)
         failures = 0
         while True:
@@ -117,7 +113,7 @@ class Producer:
                 return send()
             except Exception as error:
                 pause = backoff(failures, error)
-                if not again(error) or time.monotonic() + pause > end or wait(given_up, pause):
+                if not passes(error, "enqueue") or time.monotonic() + pause > end or wait(given_up, pause):
                     raise
             failures += 1
 
@@ -146,10 +142,11 @@ class AsyncProducer:
         on_success: dict[str, Any] | None = None,
         on_end: dict[str, Any] | None = None,
         closed: bool = False,
+        idempotency_key: str | None = None,
     ) -> AsyncBatchHandle:
         """As `Producer.batch`."""
         given = {"name": name, "jobs": jobs, "on_success": on_success, "on_end": on_end}
-        return AsyncBatchHandle(self, await self._call(self._producer._create_batch, queue, given, closed))
+        return AsyncBatchHandle(self, await self._call(self._producer._create_batch, queue, given, closed, idempotency_key))
 
     def batch_by_id(self, id: str) -> AsyncBatchHandle:
         """A batch that is there. Nothing is sent."""
