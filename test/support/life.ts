@@ -12,6 +12,8 @@ export interface Spec {
   unique_for_seconds?: number;
   fairness_key?: string;
   expires_in_seconds?: number;
+  /** The batch that it is in. Of a job that comes with its batch, it is known once that is answered. */
+  batch?: string;
 }
 
 /** A job that an actor sent, enqueued or not. Times are those of the tests, in milliseconds. */

@@ -7,7 +7,7 @@ import type { Record } from './record.ts';
 export type Answer = Awaited<ReturnType<typeof http>>;
 
 /** The names in a path, which differ from call to call. */
-const NAMES = /(?<=jobs|queues|groups)\/(?!batch|claim|settle)[^/?]+|\?.*/g;
+const NAMES = /(?<=jobs|queues|groups|batches)\/(?!batch|claim|settle)[^/?]+|\?.*/g;
 
 /**
  * Replicas that can be killed and replaced, and calls to any of them. With `oldFolder`, all but one are of the older Dibs

@@ -1,3 +1,4 @@
+import { lookAtBatches } from './batchMaker.ts';
 import { QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
@@ -31,9 +32,11 @@ export async function drain(world: World, random: Random): Promise<void> {
       record.settled(lease, 'ack', sent, status === 200 ? 'done' : 'unknown');
     }
     if (leases.length > 0) moved = performance.now();
-    else if (await isDrained(world, random)) break;
+    // The last jobs of batches may have ended after the look at the queues: then followers have come since.
+    else if ((await lookAtBatches(world, random)) && (await isDrained(world, random))) break;
   }
   await findAll(world, random);
+  await lookAtBatches(world, random);
 }
 
 async function isDrained({ cluster }: World, random: Random): Promise<boolean> {

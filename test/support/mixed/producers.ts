@@ -12,7 +12,7 @@ let keys = 0;
  * Sends a request until it is answered. Undefined for a refusal after a lost answer: the lost request may have been
  * carried out, or may still be.
  */
-async function sendRepeatedly({ cluster, record }: World, random: Random, path: string, body: object) {
+export async function sendRepeatedly({ cluster, record }: World, random: Random, path: string, body: object) {
   const key = `request ${++keys}`;
   const headers = { 'idempotency-key': key };
   const deadline = performance.now() + GIVE_UP_MS;

@@ -1,3 +1,4 @@
+import { batchViolations, type MadeBatch } from '../checks/batches.ts';
 import { expiryViolations, fateViolations, intentViolations } from '../checks/fates.ts';
 import { groupViolations } from '../checks/groups.ts';
 import { limitViolations } from '../checks/limits.ts';
@@ -33,6 +34,7 @@ export function createRecord() {
   const intents = new Map<number, Intent>();
   const lives = new Map<string, Life>();
   const leases = new Map<string, Lease>();
+  const batches: MadeBatch[] = [];
   const sweeps: Sweeps = { redrives: [], purges: [] };
   const tally = new Map<string, number>();
   const problems: string[] = [];
@@ -51,6 +53,7 @@ export function createRecord() {
 
   return {
     lives,
+    batches,
     sweeps,
     /** Wrong answers, found by the actors. */
     problems,
@@ -136,6 +139,7 @@ export function createRecord() {
         ...uniqueViolations(all, [...intents.values()], sweeps),
         ...limitViolations(all, QUEUES),
         ...expiryViolations(all, sweeps),
+        ...batchViolations(batches, [...intents.values()]),
       ];
     },
   };

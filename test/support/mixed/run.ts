@@ -1,4 +1,5 @@
 import { enough } from '../until.ts';
+import { batchMaker } from './batchMaker.ts';
 import { breaker } from './breaker.ts';
 import { createCluster } from './calls.ts';
 import { drain } from './drain.ts';
@@ -15,6 +16,7 @@ const REPLICAS = 3;
 const ACTORS: { act(world: World, random: Random): Promise<void>; number: number }[] = [
   { act: producer, number: 8 },
   { act: sqlProducer, number: 1 },
+  { act: batchMaker, number: 3 },
   { act: worker, number: 16 },
   { act: meddler, number: 4 },
   { act: purger, number: 1 },

@@ -30,7 +30,7 @@ interface Plan {
   full?: boolean;
 }
 
-function planned({ record }: World, random: Random, lease: Lease): Plan {
+function planned({ record, inHome }: World, random: Random, lease: Lease): Plan {
   const { chance, oneOf } = random;
   const verb = oneOf<SettleVerb>([
     'ack',
@@ -50,6 +50,10 @@ function planned({ record }: World, random: Random, lease: Lease): Plan {
   const hasFollowUps = verb !== 'release' && chance(0.2);
   if (!hasFollowUps) return { lease, verb, body, followUps: [] };
   const specs = withoutKeysElsewhere(someSpecs(random, 2));
+  // A job of a batch may add to it, also when that is closed.
+  const batch = record.lives.get(lease.job)?.intent.spec.batch;
+  if (batch !== undefined && chance(0.4) && specs.every(({ queue }) => inHome.has(queue)))
+    for (const spec of specs) spec.batch = batch;
   body.enqueue = specs;
   return { lease, verb, body, followUps: record.wanted(specs) };
 }
