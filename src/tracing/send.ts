@@ -1,6 +1,7 @@
 import { type Context, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api';
 import type { Job } from '../job.ts';
 import { namesTrace, traceIn } from '../traceparent.ts';
+import type { NewBatch } from '../verbs/batches.ts';
 import type { NewJob } from '../verbs/enqueue.ts';
 import { type Call, type Outcome, observe, type Run } from './call.ts';
 import { onlyQueue } from './semantics.ts';
@@ -53,13 +54,12 @@ export function createSend(spans: Spans) {
     return outcome;
   }
 
-  async function sendMany(run: Run, jobs: NewJob[], call: Call): Promise<Outcome<unknown>> {
-    const message = {
-      type: 'sendMany',
-      verb: 'enqueue',
-      queues: jobs.map(queueOf),
-      count: jobs.length,
-    } as const;
+  async function sendMany(
+    run: Run,
+    { verb, jobs, queues }: { verb: string; jobs: NewJob[]; queues: string[] },
+    call: Call,
+  ): Promise<Outcome<unknown>> {
+    const message = { type: 'sendMany', verb, queues, count: jobs.length } as const;
     const links = linksTo(jobs.map(sentTrace));
     const span = spans.start(message, call.began, call.parent ?? ROOT_CONTEXT, links);
     const created = createAll(spans, jobs, call, trace.setSpan(ROOT_CONTEXT, span));
@@ -76,7 +76,17 @@ export function createSend(spans: Spans) {
     send: (run: Run, { jobs }: { jobs: NewJob[] }, call: Call) =>
       jobs.length === 1
         ? sendOne(run, jobs[0] as NewJob, [onlyQueue(jobs.map(queueOf)) as string], call)
-        : sendMany(run, jobs, call),
+        : sendMany(run, { verb: 'enqueue', jobs, queues: jobs.map(queueOf) }, call),
+
+    /**
+     * A batch. Its followers have spans, too: whenever they are enqueued, their claims are in the trace of the request that has
+     * created the batch.
+     */
+    createBatch(run: Run, request: NewBatch, call: Call) {
+      const { queue, jobs, on_success, on_end } = request;
+      const all = [...jobs, on_success, on_end].filter((job) => job !== undefined);
+      return sendMany(run, { verb: 'createBatch', jobs: all, queues: [queue, ...all.map(queueOf)] }, call);
+    },
 
     /** The job of a schedule: its queue is known when it is enqueued. */
     trigger: (run: Run, request: Pick<NewJob, 'trace'>, call: Call) => sendOne(run, request, [], call),

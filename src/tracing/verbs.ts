@@ -19,10 +19,11 @@ type Traced<Request = unknown> = (run: Run, request: Request, call: Call) => Pro
 export function traceVerbs(): Concern {
   const spans = createSpans(trace.getTracer('dibs', version));
   const leases = createLeaseTraces();
-  const { send, trigger } = createSend(spans);
+  const { send, createBatch, trigger } = createSend(spans);
   const traced: { [V in VerbName]?: Traced<RequestOf<V>> } = {
     enqueue: send,
     enqueueOnce: send,
+    createBatch,
     triggerSchedule: trigger,
     claim: createReceive(spans, leases),
     ...createSettle(spans, leases),

@@ -164,6 +164,42 @@ test('each of several jobs has a span of its own, from which its trace goes on',
   expect(first.headers.traceparent).not.toBe(bill.headers.traceparent);
 });
 
+test('the followers of a batch are in the trace of the request that created it, beside its jobs', async () => {
+  const producer = begin('pages', SpanKind.CLIENT);
+  const [after, none] = [`${queue}.bill`, `${queue}.none`];
+  await service.call('POST', '/batches', { queue: none });
+  const batch = {
+    queue,
+    jobs: [{ queue }],
+    closed: true,
+    on_success: { queue: after },
+    on_end: { queue: none },
+  };
+  const key = { 'idempotency-key': queue };
+  for (let i = 0; i < 2; i++)
+    expect((await service.call('POST', '/batches', batch, { ...producer.headers, ...key })).status).toBe(201);
+  producer.span.end();
+  const { id, lease_token } = await claim();
+  // A worker that knows nothing of traces.
+  await service.call('POST', `/jobs/${id}/ack`, { lease_token });
+  expect((await claim(after)).headers['dibs-batch']).toBeDefined();
+  const [tree, ...others] = spans.treesOf(idOf(producer.span));
+  expect(others).toEqual([]);
+  // The repeat has created nothing.
+  const [first, again] = find(tree?.children ?? [], 'createBatch');
+  const made = ({ children }: Told) =>
+    children
+      .filter(({ kind }) => kind === 'PRODUCER')
+      .map((one) => [one.name, one.children.map(({ name }) => name)]);
+  expect(first).toMatchObject({ kind: 'CLIENT', attributes: { 'messaging.batch.message_count': 3 } });
+  expect(made(first as Told)).toEqual([
+    [`create ${queue}`, [`ack ${queue}`, `claim ${queue}`]],
+    [`create ${after}`, [`claim ${after}`]],
+    [`create ${none}`, []],
+  ]);
+  expect(made(again as Told)).toEqual([]);
+});
+
 test('requests that share a statement have it in each of their traces', async () => {
   const producers = Array.from({ length: 20 }, (_, i) => begin(`order ${i}`, SpanKind.CLIENT));
   await Promise.all(producers.map(({ headers }) => enqueue({}, headers)));
