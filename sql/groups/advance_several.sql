@@ -13,10 +13,11 @@ found as materialized (
   cross join lateral (
     select
       coalesce(array_agg(id), '{}') as ids,
+      array_agg(run_at) as run_ats,
       coalesce(array_agg(head_place), '{}') as places,
       asked.group_key = any (several.paused_groups) as is_paused
     from (
-      select id, head_place
+      select id, run_at, head_place
       from dibs.jobs
       where queue_id = :queue_id and group_key = asked.group_key and dibs.by_index(is_head)
       order by queue_id, group_key, head_place
@@ -68,9 +69,9 @@ advanced as (
     and not j.is_head
   returning j.group_key, j.id, j.run_at
 )
-select found.group_key as "group", j.id, j.run_at, true as is_head, false as is_new
+select found.group_key as "group", head.id, head.run_at, true as is_head, false as is_new
 from found
-join dibs.jobs j on j.queue_id = :queue_id and j.id = any (found.ids)
+cross join lateral unnest(found.ids, found.run_ats) as head (id, run_at)
 where not found.is_paused
 union all
 select group_key, id, run_at, true, true
