@@ -20,7 +20,9 @@ const statements = {
 };
 
 /** One statement looks at this number of groups. */
-const PAGE = 1000;
+const PAGE = 250;
+/** Whoever narrows a queue stops after this time. Groups that are left are looked at again by the duty (repair.ts). */
+const MOST_MS = 1000;
 
 /**
  * Takes heads from the groups of a queue that have more of them than it allows, after its `group_concurrency` was lowered.
@@ -53,8 +55,10 @@ export function createNarrowing({
     const queue = found?.is_narrowing && (await queues.byId(queue_id));
     if (!queue) return;
     await afterAdvances(queue_id);
+    const until = performance.now() + MOST_MS;
     let after: string | undefined = '';
     while (after !== undefined) {
+      if (performance.now() > until) return;
       const pages: Page[] = await on.query(statements.narrow, { queue_id, after, limit: PAGE });
       await groups.advance(queue_id, pages[0]?.groups ?? []);
       after = pages[0]?.last_group ?? undefined;
