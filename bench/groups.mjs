@@ -1,5 +1,5 @@
 // #16: the cost of groups: jobs without a group, 100,000 groups of one job, and one group of 100,000 jobs
-// against one short group.
+// against one short group. And groups that may have three jobs at once.
 import { benchmark } from './lib/bench.mjs';
 import { client } from './lib/http.mjs';
 import { fill, jobText, times } from './lib/jobs.mjs';
@@ -21,10 +21,18 @@ await benchmark(
   async ({ options, postgres, report }) => {
     const { rounds, jobs, few, cycles, connections, together } = options;
     const oneGroup = () => ({ group: 'one' });
+    const threes = Math.ceil(jobs / 3);
     // Each side has a database and a replica: in one table they would share their indexes.
     const sides = [
       { name: 'no groups', key: 'none', count: jobs, of: () => ({}) },
       { name: `${jobs} groups`, key: 'many', count: jobs, of: (i) => ({ group: `customer ${i}` }) },
+      {
+        name: `${threes} groups of 3 at once`,
+        key: 'threes',
+        count: jobs,
+        of: (i) => ({ group: `customer ${i % threes}` }),
+        atOnce: 3,
+      },
       { name: `one group of ${few}`, key: 'short', count: few, of: oneGroup },
       { name: `one group of ${jobs}`, key: 'long', count: jobs, of: oneGroup },
     ];
@@ -34,6 +42,11 @@ await benchmark(
       side.base = (await startReplica(side.url)).url;
       side.next = side.count;
       side.found = { cycle: [], perSecond: [], ...Object.fromEntries(STEPS.map((step) => [step, []])) };
+      if (side.atOnce) {
+        const http = client(side.base);
+        await http.json('PUT', `/queues/${QUEUE}`, { group_concurrency: side.atOnce });
+        http.close();
+      }
       const started = performance.now();
       await fill(side.base, side.count, side.text);
       side.filled = (side.count * 1000) / (performance.now() - started);
@@ -97,5 +110,7 @@ await benchmark(
     compare('claim+ack p50', of('many'), of('none'), 'cycle');
     compare('enqueue p50', of('many'), of('none'), 'enqueue');
     compare('cycles/s', of('many'), of('none'), 'perSecond', {}, '/s');
+    compare('claim+ack p50', of('threes'), of('many'), 'cycle');
+    compare('cycles/s', of('threes'), of('many'), 'perSecond', {}, '/s');
   },
 );

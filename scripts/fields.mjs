@@ -28,6 +28,13 @@ function keptValue(name) {
   return isJson(COLUMNS[column]) ? `j.${column}::text` : `j.${column}`;
 }
 
+/** An export of an older Dibs does not have each column. */
+function importedValue(name) {
+  const { before } = COLUMNS[name];
+  if (before) return `coalesce(${name}, ${before})`;
+  return isJson(COLUMNS[name]) ? `${name}::json` : name;
+}
+
 const FRAGMENTS = {
   job_columns: [
     'The columns of a job `j` that every answer shows. Each statement adds the others that its answer shows.',
@@ -65,10 +72,7 @@ const FRAGMENTS = {
     list(moved.map((name) => `${name} ${sentType(COLUMNS[name])}`)),
   ],
   imported_columns: ['The columns of exported_columns.sql, as an import inserts them.', list(moved)],
-  imported_values: [
-    'What goes into the columns of imported_columns.sql.',
-    list(moved.map((name) => (isJson(COLUMNS[name]) ? `${name}::json` : name))),
-  ],
+  imported_values: ['What goes into the columns of imported_columns.sql.', list(moved.map(importedValue))],
   relocated_columns: [
     'The columns of a job that a relocation copies: all but the position, which is anew where the jobs arrive.',
     list(columnNames.filter((name) => name !== 'position')),

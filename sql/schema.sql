@@ -593,7 +593,7 @@ begin
         when due > now() then 'scheduled'
         when before <> 'scheduled' then before
         when
-          (job.group_key is null or (job.is_head and job.is_paused is null))
+          (job.group_key is null or (job.is_head and job.head_place > 0 and job.is_paused is null))
           then 'ready'
         else 'blocked'
       end;
@@ -1480,6 +1480,7 @@ create table dibs.jobs (
   is_paused boolean,
   batch_id uuid,
   own_key text,
+  head_place smallint not null default 1,
   constraint job_state CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state >= 'completed'::dibs.job_state) = (finished_at IS NOT NULL)))) NOT VALID,
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
 )
@@ -1574,10 +1575,13 @@ create table dibs.queues (
   alert_after_seconds double precision not null default 300,
   dead_letter_queue text,
   paused_groups text[] not null default '{}'::text[],
+  group_concurrency smallint not null default 1,
+  is_narrowing boolean not null default false,
   constraint queue_alert_after CHECK (((alert_after_seconds >= (1)::double precision) AND (alert_after_seconds <= (31622400)::double precision))),
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_letter CHECK (((dead_letter_queue ~ '^[A-Za-z0-9._:-]{1,128}$'::text) AND (dead_letter_queue <> name))),
   constraint queue_dead_retention CHECK (((dead_retention_seconds >= (0)::double precision) AND (dead_retention_seconds <= (31622400)::double precision))),
+  constraint queue_group_concurrency CHECK (((group_concurrency >= 1) AND (group_concurrency <= 1000))),
   constraint queue_lease CHECK (((lease_seconds >= (0.1)::double precision) AND (lease_seconds <= (43200)::double precision))),
   constraint queue_limits CHECK ((((max_leased >= 1) AND (max_leased <= 100000)) AND ((rate_jobs >= 1) AND (rate_jobs <= 1000000000)) AND ((rate_seconds >= (0.1)::double precision) AND (rate_seconds <= (31622400)::double precision)) AND ((rate_jobs IS NULL) = (rate_seconds IS NULL)) AND ((max_ready >= 1) AND (max_ready <= 1000000)))),
   constraint queue_name CHECK ((name ~ '^[A-Za-z0-9._:-]{1,128}$'::text)),
@@ -1658,6 +1662,7 @@ create table dibs.relocating_jobs (
   is_paused boolean,
   batch_id uuid,
   own_key text,
+  head_place smallint not null default 1,
   constraint relocating_jobs_pkey PRIMARY KEY (queue_id, id)
 )
 with (vacuum_truncate=false);
@@ -1850,7 +1855,7 @@ CREATE INDEX jobs_finished ON dibs.jobs USING btree (queue_id, state, finished_a
 
 CREATE INDEX jobs_group_key ON dibs.jobs USING btree (queue_id, group_key, id) WHERE (group_key IS NOT NULL);
 
-CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key) WHERE ((group_key IS NOT NULL) AND dibs.by_index(is_head));
+CREATE UNIQUE INDEX jobs_head ON dibs.jobs USING btree (queue_id, group_key, head_place) WHERE ((group_key IS NOT NULL) AND dibs.by_index(is_head));
 
 CREATE INDEX jobs_keyless ON dibs.jobs USING btree (queue_id, id) WHERE ((own_key IS NOT NULL) AND dibs.by_index(((unique_key IS NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state])))));
 
@@ -1867,6 +1872,8 @@ CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id)
 CREATE INDEX operations_running ON dibs.operations USING btree (id) WHERE (state = 'running'::text);
 
 CREATE INDEX placements_first_part ON dibs.placements USING btree (first_part, queue_id);
+
+CREATE INDEX queues_narrowing ON dibs.queues USING btree (id) WHERE is_narrowing;
 
 CREATE INDEX relay_queue ON dibs.relay USING btree (queue_id, place);
 

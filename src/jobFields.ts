@@ -32,6 +32,8 @@ interface Column {
   isMapped?: true;
   /** Why it is not in an export. */
   stays?: string;
+  /** What it was, in SQL, before there was this column: exports of an older Dibs do not have it. */
+  before?: string;
 }
 
 /** All columns of dibs.jobs. */
@@ -68,6 +70,11 @@ export const COLUMNS = {
 
   position: { type: 'bigint', isMapped: true, hidden: 'It says nothing without those of other jobs.' },
   is_head: { type: 'boolean', hidden: '`explainJob` says what a job of a group waits for.' },
+  head_place: {
+    type: 'smallint',
+    hidden: 'It tells heads of a group apart.',
+    before: '1',
+  },
   own_key: { type: 'text', isOptional: true, hidden: 'It is the `unique_key` whenever the job holds it.' },
   is_paused: { type: 'boolean', isOptional: true, hidden: '`getQueue` tells which groups are paused.' },
   backoff: { type: 'json', isOptional: true, hidden: 'The API takes it, and does not show it.' },

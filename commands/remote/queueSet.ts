@@ -24,6 +24,7 @@ interface Options {
   maxLeased?: Setting;
   maxReady?: Setting;
   deadLetterQueue?: string;
+  groupConcurrency?: Setting;
   rateLimit?: { jobs: number; per_seconds: number } | 'none';
   backoff?: BackoffKind;
   backoffBaseSeconds?: number;
@@ -51,6 +52,7 @@ export function changed(config: QueueConfig, options: Options): QueueConfig {
     max_leased: options.maxLeased,
     max_ready: options.maxReady,
     dead_letter_queue: options.deadLetterQueue,
+    group_concurrency: options.groupConcurrency,
     rate_limit: options.rateLimit,
   };
   const backoff = {
@@ -103,6 +105,7 @@ export function addQueueSet(queue: Command, { act }: Cli): void {
       .option('--max-leased <n>', 'concurrency limit: jobs leased at once, over all workers', setting)
       .option('--max-ready <n>', 'most waiting jobs: at this number, enqueues are refused', setting)
       .option('--dead-letter-queue <queue>', 'where jobs go that become dead')
+      .option('--group-concurrency <n>', 'jobs of one group at once', setting)
       .option('--rate-limit <jobs/seconds>', 'most jobs claimed in any window', rate)
       .option('--backoff <kind>', 'exponential, linear or constant')
       .option('--backoff-base-seconds <n>', 'delay before the first retry', number())

@@ -25,6 +25,7 @@ export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits | 'dead_letter_queue
   retention_seconds: 0,
   dead_retention_seconds: 14 * 86_400,
   alert_after_seconds: 300,
+  group_concurrency: 1,
 };
 
 /** What a queue that was never configured has not. */
@@ -101,6 +102,14 @@ export const QueueConfig = Type.Object(
         ...ref(QueueName),
         description:
           'A job of this queue that becomes dead goes there as a new job, with all of its attempts, in the same commit. It is created when there is none. Its headers get `dibs-dead-from` and `dibs-dead-error`. It must not lead back to this queue, and is in the same database; 409 `queue_elsewhere` for one that is not. Default: dead jobs stay.',
+      }),
+    ),
+    group_concurrency: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1000,
+        description:
+          'How many jobs of one `group` may run at once, over all replicas. They begin in the order in which they came. A job that rests before its next attempt is one of them. A claim gets one job of a group at most. When it is lowered, no further job of a group begins while more than that run. Default: 1.',
       }),
     ),
     database: Type.Optional(

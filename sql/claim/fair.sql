@@ -216,7 +216,7 @@ taken as materialized (
       select *
       from (
         select
-          id, position,
+          id, position, group_key,
           -- include shared/job_bytes.sql
           as bytes
         from dibs.jobs
@@ -232,7 +232,7 @@ taken as materialized (
       select *
       from (
         select
-          id, position,
+          id, position, group_key,
           -- include shared/job_bytes.sql
           as bytes
         from dibs.jobs
@@ -249,10 +249,11 @@ taken as materialized (
   ) as job
   limit (select slots from wanted)
 ),
-ready as (
+ready as materialized (
   select *, row_number() over (partition by rank, no order by position) as turn
   from taken
 ),
+-- include shared/claim_firsts.sql
 measured as (
   select
     id,
@@ -260,6 +261,8 @@ measured as (
     bytes,
     sum(bytes) over line - bytes as bytes_before
   from ready
+  where
+    -- include shared/is_first_of_group.sql
   window line as (order by rank, turn, no rows unbounded preceding)
 ),
 -- include shared/claim_picked.sql

@@ -75,7 +75,7 @@ ready as materialized (
   from (select * from in_turn order by rank, turn, lap, key) as asked
   cross join lateral (
     select
-      id,
+      id, position, group_key,
       -- include shared/job_bytes.sql
       as bytes
     from dibs.jobs
@@ -87,6 +87,7 @@ ready as materialized (
   ) as job
   limit (select slots from wanted)
 ),
+-- include shared/claim_firsts.sql
 measured as (
   select
     id,
@@ -94,6 +95,8 @@ measured as (
     bytes,
     sum(bytes) over line - bytes as bytes_before
   from ready
+  where
+    -- include shared/is_first_of_group.sql
   window line as (order by rank, turn, lap, key rows unbounded preceding)
 ),
 -- include shared/claim_picked.sql

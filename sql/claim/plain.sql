@@ -4,7 +4,10 @@
 -- claim/limited.sql.
 -- :claim_holders is null if no consumer has a claim_id.
 with wanted as materialized (
-  select :slots::integer as slots, not paused and max_leased is null and rate_jobs is null as is_open
+  select
+    :slots::integer as slots,
+    not paused and max_leased is null and rate_jobs is null as is_open,
+    group_concurrency = 1 as has_one_head
   from dibs.queues
   where id = :queue_id
 ),

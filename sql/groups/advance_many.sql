@@ -39,6 +39,7 @@ advanced as (
   set
     state = 'ready',
     is_head = true,
+    head_place = 1,
     is_paused = null,
     position = ((select positions from picked))[width_bucket(j.id, (select ids from picked))],
     run_at = now()

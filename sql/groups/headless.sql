@@ -1,6 +1,7 @@
--- Finds groups that have blocked jobs but no head. It looks at the next :limit groups with blocked jobs: those after
--- the group :after of the queue :queue_id, up to the last group of the queue :to_queue_id. `queue_ids` and `groups`
--- name those without a head that are not paused. `last_queue_id` and `last_group` name the last group that it looked at.
+-- Finds groups that have blocked jobs but no head, or fewer heads than the queue allows. It looks at the next :limit groups
+-- with blocked jobs: those after the group :after of the queue :queue_id, up to the last group of the queue :to_queue_id.
+-- `queue_ids` and `groups` name those that lack heads and are not paused. `last_queue_id` and `last_group` name the last
+-- group that it looked at. `narrowing` names all queues with groups that may have too many heads.
 -- It goes from group to group. A group costs 7 µs, whether it has one job or 100,000, and whether it shares its queue
 -- with other groups or not.
 with recursive waiting as (
@@ -31,21 +32,31 @@ page as materialized (
 ),
 looked as materialized (
   select
-    queue_id,
-    group_key,
-    not exists (
-      select from dibs.jobs
-      where queue_id = page.queue_id and group_key = page.group_key and dibs.by_index(is_head)
-      order by queue_id, group_key
-      offset 0
-    )
-    and not exists (select from dibs.queues where id = page.queue_id and page.group_key = any (paused_groups) offset 0)
-    as is_headless
+    page.queue_id,
+    page.group_key,
+    (
+      select count(*)
+      from (
+        select
+        from dibs.jobs
+        where queue_id = page.queue_id and group_key = page.group_key and dibs.by_index(is_head)
+        order by queue_id, group_key
+        limit queue.heads
+      ) as head
+    ) < queue.heads as is_headless
   from page
+  left join lateral (
+    -- A paused group needs none.
+    select case when page.group_key = any (paused_groups) then 0 else group_concurrency end as heads
+    from dibs.queues
+    where id = page.queue_id
+    limit 1
+  ) as queue on true
 )
 select
   array_agg(queue_id) filter (where is_headless) as queue_ids,
   array_agg(group_key) filter (where is_headless) as groups,
   max(queue_id) as last_queue_id,
-  (array_agg(group_key order by queue_id desc, group_key desc))[1] as last_group
+  (array_agg(group_key order by queue_id desc, group_key desc))[1] as last_group,
+  (select array_agg(id) from dibs.queues where is_narrowing) as narrowing
 from looked;

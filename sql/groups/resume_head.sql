@@ -1,15 +1,21 @@
--- Lets the head of a group that is no longer paused go on. One that is blocked is ready, at a new position.
-with head as materialized (
-  select j.id
-  from dibs.jobs j
-  where j.queue_id = :queue_id and j.group_key = :group::text and dibs.by_index(j.is_head)
-  order by j.queue_id, j.group_key
-  limit 1
+-- Lets the heads of a group that is no longer paused go on. One that is blocked is ready, at a new position: the first ones of
+-- :positions, in their order.
+with heads as materialized (
+  select array_agg(id order by id) as ids, array_agg(place order by id) as places
+  from (
+    select id, row_number() over (order by position)::integer as place
+    from (
+      select id, position
+      from dibs.jobs
+      where queue_id = :queue_id and group_key = :group::text and dibs.by_index(is_head)
+      order by queue_id, group_key, head_place
+    ) as head
+  ) as head
 )
 update dibs.jobs j
 set
   is_paused = null,
   state = (case when j.state = 'blocked' then 'ready' else j.state end)::dibs.job_state,
-  position = case when j.state = 'blocked' then :position::bigint else j.position end,
+  position = case when j.state = 'blocked' then (:positions::bigint[])[(select places[width_bucket(j.id, ids)] from heads)] else j.position end,
   run_at = case when j.state = 'blocked' then now() else j.run_at end
-where j.queue_id = :queue_id and j.id = (select id from head) and j.is_head;
+where j.queue_id = :queue_id and j.id = any ((select ids from heads)::uuid[]) and j.is_head;

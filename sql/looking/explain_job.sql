@@ -6,7 +6,7 @@ select
   j.worker, j.last_error, j.moved_to,
   j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= coalesce(j.finished_at, now()) as is_over,
   q.paused, j.group_key = any (q.paused_groups) as group_paused,
-  head.id as head_id, head.state as head_state,
+  heads.jobs as heads, head.id as head_id, head.state as head_state,
   least(behind.jobs + higher.jobs + own.jobs + others.jobs, :max_ahead::integer) as ahead,
   behind.jobs + higher.jobs + own.jobs + others.jobs >= :max_ahead::integer or others.is_cut as is_least
 from dibs.jobs j
@@ -15,9 +15,18 @@ left join lateral (
   select id, state
   from dibs.jobs
   where j.state = 'blocked' and queue_id = :queue_id and group_key = j.group_key and dibs.by_index(is_head)
-  order by queue_id, group_key
+  order by queue_id, group_key, head_place
   limit 1
 ) as head on true
+cross join lateral (
+  select count(*)::integer as jobs
+  from (
+    select
+    from dibs.jobs
+    where j.state = 'blocked' and queue_id = :queue_id and group_key = j.group_key and dibs.by_index(is_head)
+    order by queue_id, group_key, head_place
+  ) as found
+) as heads
 cross join lateral (
   select count(*)::integer as jobs
   from (

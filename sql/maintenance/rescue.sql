@@ -21,7 +21,7 @@ set
       then 'ready'
     else 'blocked'
   end)::dibs.job_state,
-  is_head = j.is_head and not j.cancel_requested and j.attempt < j.max_attempts,
+  is_head = j.is_head and j.head_place > 0 and not j.cancel_requested and j.attempt < j.max_attempts,
   position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
   run_at = case when j.cancel_requested or j.attempt >= j.max_attempts then j.run_at else now() end,
   finished_at = case when j.cancel_requested or j.attempt >= j.max_attempts then now() end,

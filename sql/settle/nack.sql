@@ -1,6 +1,6 @@
 -- Ends failed attempts. A job comes back after a backoff, or is dead. A job without a backoff of its own gets
 -- :queue_backoff.
--- A group head stays the head, and is blocked while its group is paused. A job that was dead or redriven before this late nack is no head: it is blocked again.
+-- A group head stays the head, and is blocked while its group is paused. On its place, see shared/may_be_ready.sql. A job that was dead or redriven before this late nack is no head: it is blocked again.
 -- Positions and random numbers come as parameters, because Citus takes no volatile function in an UPDATE.
 -- On :late, see shared/may_come_back.sql. The ids ascend: see shared/batch_by_id.sql.
 update dibs.jobs j
@@ -19,6 +19,7 @@ set
     else 'blocked'
   end)::dibs.job_state,
   is_head = j.is_head
+    and j.head_place > 0
     and not j.cancel_requested
     and not (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])]
     and j.attempt < j.max_attempts,

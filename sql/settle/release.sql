@@ -10,7 +10,7 @@ set
       then 'ready'
     else 'blocked'
   end)::dibs.job_state,
-  is_head = j.is_head and not j.cancel_requested,
+  is_head = j.is_head and j.head_place > 0 and not j.cancel_requested,
   attempt = greatest(j.attempt - 1, 0),
   position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
   run_at = case

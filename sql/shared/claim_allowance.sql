@@ -8,6 +8,7 @@
 allowance as materialized (
   select
     not q.paused as is_open,
+    q.group_concurrency = 1 as has_one_head,
     q.max_leased is not null as counted,
     q.rate_seconds * interval '1 second' / 500 as log_step,
     case
@@ -41,6 +42,9 @@ allowance as materialized (
   where q.id = :queue_id
 ),
 wanted as materialized (
-  select coalesce(max(jobs), 0)::integer as slots, coalesce(bool_and(is_open), false) as is_open
+  select
+    coalesce(max(jobs), 0)::integer as slots,
+    coalesce(bool_and(is_open), false) as is_open,
+    coalesce(bool_and(has_one_head), true) as has_one_head
   from allowance
 ),

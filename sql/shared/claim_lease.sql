@@ -25,4 +25,5 @@ where j.queue_id = :queue_id
 returning
   ((select slots from picked))[width_bucket(j.id, (select ids from picked))] as slot,
   j.position, j.lease_token, j.payload,
+  (select rank from passed) as passed_rank, (select position from passed) as passed_position,
   -- include shared/job_columns.sql

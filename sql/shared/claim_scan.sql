@@ -9,7 +9,7 @@ ready as materialized (
     as range (rank, position, last_rank, last_position)
   cross join lateral (
     select
-      id, priority, position,
+      id, -priority as rank, position, group_key,
       -- include shared/job_bytes.sql
       as bytes
     from dibs.jobs
@@ -22,6 +22,7 @@ ready as materialized (
   ) as job
   limit (select slots from wanted)
 ),
+-- include shared/claim_firsts.sql
 measured as (
   select
     id,
@@ -29,5 +30,7 @@ measured as (
     bytes,
     sum(bytes) over line - bytes as bytes_before
   from ready
-  window line as (order by -priority, position rows unbounded preceding)
+  where
+    -- include shared/is_first_of_group.sql
+  window line as (order by rank, position rows unbounded preceding)
 ),

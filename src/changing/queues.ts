@@ -1,6 +1,8 @@
 import { HOME } from '../config/databases.ts';
 import type { CountCache } from '../counting/countCache.ts';
 import { invalidRequest } from '../errors.ts';
+import type { Narrow } from '../groups/narrow.ts';
+import type { GroupRepair } from '../groups/repair.ts';
 import type { QueueLooks } from '../looking/queues.ts';
 import type { Purge } from '../operations/purge.ts';
 import type { Redrive } from '../operations/redrive.ts';
@@ -36,6 +38,7 @@ const parametersOf = ({ queue: name, config }: RequestOf<'configureQueue'>) => (
   max_ready: config.max_ready,
   alert_after_seconds: config.alert_after_seconds,
   dead_letter_queue: config.dead_letter_queue,
+  group_concurrency: config.group_concurrency,
 });
 
 /** Dead letter queues make no circle. @throws Refusal `invalid_request` */
@@ -59,8 +62,10 @@ export function queueAdmin(context: {
   redrive: Redrive;
   sendHome: SendHome;
   countCache: CountCache;
+  narrow: Narrow;
+  repair: Pick<GroupRepair, 'blocked'>;
 }) {
-  const { db, queues, notifier, looks, purge, redrive, sendHome, countCache } = context;
+  const { db, queues, notifier, looks, purge, redrive, sendHome, countCache, narrow, repair } = context;
   const { status, current } = looks;
 
   /**
@@ -99,6 +104,8 @@ export function queueAdmin(context: {
       // Claims look again: the queue may be new, or may have a higher limit.
       notifier.opened(name);
       notifier.ready(name);
+      await narrow(queue.id);
+      if (queue.group_concurrency > 1) repair.blocked(name, undefined);
       return status(queue);
     },
 

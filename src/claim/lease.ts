@@ -129,7 +129,13 @@ export function createLease(context: {
       for (const { id, lease_seconds } of leased) leaseEnds.note(id, startedAt + lease_seconds * 1000);
     // `size` is in UTF-16 units. Each is at most 3 bytes of UTF-8: a character of 4 bytes has two units.
     const isFull = size * 3 >= room.max_bytes;
-    const leases = { jobs, cut: isFull || (rows[0]?.cut ?? false), scarce: room === SCARCE, opensInMs };
+    const isPassing = typeof rows[0]?.passed_position === 'number';
+    const leases = {
+      jobs,
+      cut: isFull || isPassing || (rows[0]?.cut ?? false),
+      scarce: room === SCARCE,
+      opensInMs,
+    };
     // The first job may be too large for the room. No scan floor may rise above it.
     return leases.scarce && rows.length === 0 ? leases : scans.raiseAll(scan, rows, parameters.slots, leases);
   }

@@ -11,6 +11,9 @@ const LEASED = { state: 'leased', finished_at: null, result: null } as const;
 export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'> {
   slot: number;
   position: number;
+  /** The first job that was passed over, because the claims got one of its group already. */
+  passed_rank: number | null;
+  passed_position: number | null;
   payload: string;
   lease_token: string;
   lease_expires_at: string;
@@ -45,13 +48,13 @@ export interface Leases {
 }
 
 /** A lease, as a repeat of its claim finds it. */
-export interface RepeatedRow extends Omit<LeasedRow, 'slot'> {
+export interface RepeatedRow extends Omit<LeasedRow, 'slot' | 'passed_rank' | 'passed_position'> {
   lease_seconds: number;
 }
 
 /** Makes a lease of its row, in place. */
 export const toLease = (
-  row: Omit<LeasedRow, 'slot'>,
+  row: Omit<LeasedRow, 'slot' | 'passed_rank' | 'passed_position'>,
   queue: Pick<Queue, 'name' | 'lease_seconds'>,
   lease_seconds = queue.lease_seconds,
 ): LeasedJob => Object.assign(row, LEASED, { queue: queue.name, lease_seconds });

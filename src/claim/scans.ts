@@ -34,6 +34,13 @@ interface Run {
 
 const scansOf = ({ plain, fair }: Scan): OrderScan[] => (fair ? [plain, fair] : [plain]);
 
+/** Whether no job was passed over before this one. No floor may rise above a job that was. */
+const isBeforePassed = ({ priority, position, passed_rank, passed_position }: ClaimedRow): boolean =>
+  passed_rank === null ||
+  passed_position === null ||
+  -priority < passed_rank ||
+  (-priority === passed_rank && position < passed_position);
+
 /** Notes what a claim shows about the jobs with fairness keys. It took `ms`, including all that it waited for. */
 function noteKeys(scan: Scan, rows: ClaimedRow[], slots: number, ms: number): void {
   const { known, way } = scan;
@@ -87,7 +94,7 @@ export function createScans(arrivals: Arrivals, { raise, checkSlow }: RaiseFloor
     /** A claim leased these rows. */
     leased(scan: Scan, rows: ClaimedRow[], { startedAt, slots }: Run): void {
       const ms = performance.now() - startedAt;
-      const plain = rows.filter((row) => row.fairness_key === null);
+      const plain = rows.filter((row) => row.fairness_key === null && isBeforePassed(row));
       scan.known.plain.floor.leased(plain, startedAt);
       for (const { position } of plain) arrivals.leased(position);
       if (scan.way) noteKeys(scan, rows, slots, ms);

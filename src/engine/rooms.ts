@@ -27,6 +27,7 @@ import { createEnqueue } from '../enqueue/enqueue.ts';
 import { idempotentEnqueue } from '../enqueue/idempotency.ts';
 import { createOnceBatcher } from '../enqueue/onceBatcher.ts';
 import { createGroupHeads } from '../groups/heads.ts';
+import { createNarrowing } from '../groups/narrow.ts';
 import { createGroupPause } from '../groups/pause.ts';
 import { createGroupRepair } from '../groups/repair.ts';
 import { createHistory } from '../history/history.ts';
@@ -89,6 +90,7 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
   const cancelJobs = createCancelJobs({ ...base, settlement, groups });
   const batches = createBatches({ ...base, cancelJobs });
+  const narrow = createNarrowing({ ...base, groups });
   const insertOnce = createOnceBatcher({
     ...base,
     ...enqueue,
@@ -97,7 +99,8 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
   });
   return {
     groups,
-    repair: createGroupRepair({ ...base, groups }),
+    narrow,
+    repair: createGroupRepair({ ...base, groups, narrow }),
     enqueue,
     relay,
     receive: createReceive({ ...base, ...enqueue, groups }),
@@ -129,7 +132,7 @@ type JobRooms = ReturnType<typeof jobRooms>;
 /** The rooms for whole queues, and for work on many of their jobs. */
 function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void) {
   const { db, leaseHorizon } = base;
-  const { groups, settlement, enqueue, relay } = jobRooms;
+  const { groups, settlement, enqueue, relay, narrow, repair } = jobRooms;
   const countCache = createCountCache(db, leaseHorizon.dealtWith);
   const looks = createQueueLooks({ ...base, countCache });
   const purge = createPurge({ ...base, groups });
@@ -138,7 +141,7 @@ function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void
   return {
     countCache,
     queueLooks: looks,
-    queueAdmin: queueAdmin({ ...base, looks, purge, redrive, sendHome, countCache }),
+    queueAdmin: queueAdmin({ ...base, looks, purge, redrive, sendHome, countCache, narrow, repair }),
     groupPause: createGroupPause({ ...base, groups, current: looks.current }),
     deleteQueue: createDeleteQueue({ ...base, looks, purge, countCache }),
     queueNumbers: createQueueNumbers(base),

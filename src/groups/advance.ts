@@ -6,14 +6,15 @@ import { textArray } from '../postgres/textArray.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 
-const statement = prepared(
-  'groups/advance',
-  row<Head & { group: string; is_head: boolean; is_new: boolean }>(),
-);
+type Found = Head & { group: string; is_head: boolean; is_new: boolean };
+const statements = {
+  one: prepared('groups/advance', row<Found>()),
+  several: prepared('groups/advance_several', row<Found>()),
+};
 /** At most this number of groups of a queue goes in a statement. */
 export const MOST_GROUPS = 1000;
 
-/** The job of a group that may run. It is ready, leased, or backs off. */
+/** A job of a group that may run. It is ready, leased, or backs off. */
 export interface Head {
   id: string;
   run_at: string;
@@ -29,9 +30,10 @@ export function createAdvance(context: {
   const { joinRoundTrip, queues, arrivals, notifier } = context;
 
   /** The heads of these groups. It joins the next round trip at once. */
-  async function headsIn(queue: Queue, groups: string[]): Promise<Map<string, Head>> {
+  async function headsIn(queue: Queue, groups: string[]): Promise<Map<string, Head[]>> {
     const queueId = queue.id;
-    const heads = new Map<string, Head>();
+    const statement = queue.group_concurrency > 1 ? statements.several : statements.one;
+    const heads = new Map<string, Head[]>();
     for (let left = groups; left.length > 0; ) {
       const asked = left;
       const advanceOnce = () => {
@@ -43,23 +45,29 @@ export function createAdvance(context: {
         });
       };
       const rows = await arrivals.watch(() => [queueId], advanceOnce);
-      for (const row of rows) if (row.is_head) heads.set(row.group, row);
-      // The next job was cancelled or purged at that moment, or another replica has made it the head.
-      left = [...new Set(rows.map((row) => row.group))].filter((group) => !heads.has(group));
+      for (const group of asked) heads.set(group, []);
+      const found = new Set<string>();
+      for (const row of rows)
+        if (row.is_head) {
+          found.add(row.id);
+          heads.get(row.group)?.push(row);
+        }
+      // The next job was cancelled or purged at that moment, or another replica has made it a head.
+      left = [...new Set(rows.filter((row) => !found.has(row.id)).map((row) => row.group))];
     }
     return heads;
   }
 
-  /** The head of one group. Groups of one queue share a statement. */
-  const headOf = createBatcher<string, Head | undefined>({
+  /** The heads of one group. Groups of one queue share a statement. */
+  const headsOf = createBatcher<string, Head[]>({
     weigh: () => 1 / MOST_GROUPS,
     maxWeight: 1,
     async run(queueId, groups) {
       const queue = await queues.byId(queueId);
       const heads = queue && (await headsIn(queue, [...new Set(groups)]));
-      return groups.map((group) => heads?.get(group));
+      return groups.map((group) => heads?.get(group) ?? []);
     },
   });
 
-  return { headsIn, headOf };
+  return { headsIn, headsOf };
 }

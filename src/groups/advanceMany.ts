@@ -45,6 +45,16 @@ export function createAdvanceMany(context: {
     return advanced.length;
   }
 
+  /** The groups of queues that may have one head each, and of those that may have several. */
+  async function byHeads(groupsOf: Iterable<GroupsOfQueue>) {
+    const all = [...groupsOf];
+    const found = await Promise.all(all.map(([queueId]) => queues.byId(queueId)));
+    const hasSeveral = (_: GroupsOfQueue, i: number) => (found[i]?.group_concurrency ?? 1) > 1;
+    const several = all.filter(hasSeveral);
+    const one = all.filter((some, i) => !hasSeveral(some, i));
+    return { one, several };
+  }
+
   const oneByOne = (groupsOf: GroupsOfQueue[]) =>
     Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
 
@@ -55,7 +65,9 @@ export function createAdvanceMany(context: {
    */
   return async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<number> {
     let advanced = 0;
-    for (const some of portionsOf(groupsOf)) {
+    const { one, several } = await byHeads(groupsOf);
+    advanced += (await oneByOne(several)).length;
+    for (const some of portionsOf(one)) {
       try {
         advanced += await advanceTogether(some);
       } catch (error) {

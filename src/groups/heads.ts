@@ -31,7 +31,7 @@ export const needsAdvance = ({ group, state }: Moved): boolean =>
 
 /**
  * Advances groups. A transaction that takes a head away, or brings a job, is followed by one that looks at the group
- * and gives it a head if it has none. When a job comes and a head goes in two transactions that do not see each other,
+ * and gives it a head if it has none, or as many as the queue allows. When a job comes and a head goes in two transactions that do not see each other,
  * the later of the two looks sees both. Nobody waits for a producer's transaction. See docs/decisions/0014-groups.md.
  */
 export function createGroupHeads(context: {
@@ -44,18 +44,18 @@ export function createGroupHeads(context: {
 }) {
   const { joinRoundTrip, log } = context;
   const missed = createMissed(log);
-  const { headsIn, headOf } = createAdvance(context);
+  const { headsIn, headsOf } = createAdvance(context);
   const advanceMany = createAdvanceMany({ ...context, missed, advance });
 
-  /** Gives a head to those of the groups that have none. Returns the heads. `catchUp` tries again what fails. */
-  async function advance(queueId: number, groups: Iterable<string>): Promise<Map<string, Head>> {
-    const heads = new Map<string, Head>();
+  /** Gives heads to those of the groups that lack some. Returns the heads. `catchUp` tries again what fails. */
+  async function advance(queueId: number, groups: Iterable<string>): Promise<Map<string, Head[]>> {
+    const heads = new Map<string, Head[]>();
     const asked = [...groups];
     for (let at = 0; at < asked.length; at += MOST_GROUPS) {
       const some = asked.slice(at, at + MOST_GROUPS);
       try {
-        const found = await Promise.all(some.map((group) => headOf(queueId, group)));
-        for (const [i, head] of found.entries()) if (head) heads.set(some[i] as string, head);
+        const found = await Promise.all(some.map((group) => headsOf(queueId, group)));
+        for (const [i, own] of found.entries()) heads.set(some[i] as string, own);
       } catch (error) {
         missed.add(error, [[queueId, some]]);
       }
@@ -101,9 +101,9 @@ export function createGroupHeads(context: {
         ),
       );
       for (const job of moved) {
-        const head = heads.get(queueIdOf(job.id) as number)?.get(job.group as string);
-        if (job.state === 'blocked' && head?.id === job.id)
-          Object.assign(job, { state: 'ready', run_at: head.run_at });
+        const own = heads.get(queueIdOf(job.id) as number)?.get(job.group as string);
+        const head = own?.find(({ id }) => id === job.id);
+        if (job.state === 'blocked' && head) Object.assign(job, { state: 'ready', run_at: head.run_at });
       }
     },
 

@@ -37,7 +37,7 @@ export function createGroupPause(context: {
 }) {
   const { db, queues, arrivals, groups, notifier, current } = context;
 
-  /** Holds the head of a group, whoever changes the group at this moment. */
+  /** Holds the heads of a group, whoever changes the group at this moment. */
   async function holdHead(queue_id: number, group: string): Promise<void> {
     const on = inTurnOf(db, { queue: queue_id });
     for (;;) {
@@ -85,12 +85,13 @@ export function createGroupPause(context: {
     },
 
     async resume({ queue: name, group, by }: RequestOf<'resumeGroup'>): Promise<GroupStatus> {
-      const { id: queue_id } = await current(name);
+      const queue = await current(name);
+      const { id: queue_id } = queue;
       const resume = async () => {
-        const [position = 0] = await nextPositions(db, 1);
+        const positions = await nextPositions(db, queue.group_concurrency);
         await inTurnOf(db, { queue: queue_id, by }).transaction(async (transaction) => {
           const [resumed] = await transaction.query(statements.resume, { queue_id, group });
-          if (resumed) await transaction.query(statements.resumeHead, { queue_id, group, position });
+          if (resumed) await transaction.query(statements.resumeHead, { queue_id, group, positions });
         });
       };
       await arrivals.watch(() => [queue_id], resume);

@@ -3,13 +3,15 @@ import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { restAfter } from '../shareOfTime.ts';
 import type { GroupHeads } from './heads.ts';
+import type { Narrow } from './narrow.ts';
 
-/** The groups without a head, each beside its queue, and the last group that the statement looked at. */
+/** The groups that lack heads, each beside its queue, and the last group that the statement looked at. */
 interface Headless {
   queue_ids: number[] | null;
   groups: string[] | null;
   last_queue_id: number | null;
   last_group: string | null;
+  narrowing: number[] | null;
 }
 
 const headless = planned('groups/headless', row<Headless>());
@@ -110,16 +112,17 @@ function createQueueLooks({
 }
 
 /**
- * Finds groups with blocked jobs but without a head, and advances them. A replica that dies before it advances a group
+ * Finds groups with blocked jobs but without a head, or with fewer heads than they may have, and advances them. A replica that dies before it advances a group
  * leaves such a group behind. Jobs that are inserted by SQL may do so, too.
  */
 export function createGroupRepair(context: {
   db: Db;
   queues: Queues;
   groups: GroupHeads;
+  narrow: Narrow;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, queues, groups, log } = context;
+  const { db, queues, groups, narrow, log } = context;
   /** Where the look at all queues goes on, and when it began. */
   let place = ALL_QUEUES;
   let beganAt = NEVER_BEGUN;
@@ -139,6 +142,7 @@ export function createGroupRepair(context: {
     const started = performance.now();
     const [found] = await db.query(headless, { ...from, limit: PAGE });
     const lookMs = performance.now() - started;
+    for (const queueId of found?.narrowing ?? []) await narrow(queueId);
     const groupsOf = new Map<number, string[]>();
     for (const [i, queueId] of (found?.queue_ids ?? []).entries())
       groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);

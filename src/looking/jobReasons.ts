@@ -37,7 +37,8 @@ export interface JobFacts {
   paused: boolean;
   /** Null: it has no group. */
   group_paused: boolean | null;
-  /** The head of its group. */
+  /** How many heads its group has, and the first of them. */
+  heads: number;
   head_id: string | null;
   head_state: JobState | null;
   ahead: number;
@@ -81,12 +82,13 @@ const HEADS: Partial<Record<JobState, string>> = {
   scheduled: 'rests before its next attempt',
 };
 
-function blocked({ group, head_id, head_state, ahead: blockedAhead, is_least }: JobFacts): Reason {
-  const ahead = blockedAhead + (head_id === null ? 0 : 1);
+function blocked({ group, heads, head_id, head_state, ahead: blockedAhead, is_least }: JobFacts): Reason {
+  const ahead = blockedAhead + heads;
   const name = JSON.stringify(group);
   if (head_id === null)
     return { code: 'behind_in_group', detail: `Its group ${name} gets its next head at this moment.`, ahead };
-  const head = `Job ${head_id} is the head of the group and ${HEADS[head_state as JobState]}.`;
+  const which = heads === 1 ? 'the head of the group' : `the first of the ${heads} heads of the group`;
+  const head = `Job ${head_id} is ${which} and ${HEADS[head_state as JobState]}.`;
   const detail = `In its group ${name}, ${jobs(ahead, is_least)} ${go(ahead)} before it. ${head}`;
   return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
 }

@@ -482,6 +482,7 @@ export interface StatementTypes {
       max_ready: number | null;
       alert_after_seconds: number | null;
       dead_letter_queue: string | null;
+      group_concurrency: number | null;
       name: string | null;
     };
     columns: Record<never, never>;
@@ -578,6 +579,8 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
+      passed_rank: number;
+      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -626,6 +629,8 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
+      passed_rank: number;
+      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -697,6 +702,8 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
+      passed_rank: number;
+      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -776,6 +783,8 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
+      passed_rank: number;
+      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -1521,6 +1530,19 @@ export interface StatementTypes {
       queue_id: number;
     };
   };
+  'groups/advance_several': {
+    parameters: {
+      queue_id: number | null;
+      groups: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      group: string;
+      id: string;
+      run_at: string;
+      is_head: boolean;
+      is_new: boolean;
+    };
+  };
   'groups/headless': {
     parameters: {
       queue_id: number | null;
@@ -1533,6 +1555,33 @@ export interface StatementTypes {
       groups: (string | null)[];
       last_queue_id: number;
       last_group: string;
+      narrowing: (number | null)[];
+    };
+  };
+  'groups/narrow': {
+    parameters: {
+      queue_id: number | null;
+      after: string | null;
+      limit: number | null;
+    };
+    columns: {
+      last_group: string;
+      groups: (string | null)[];
+    };
+  };
+  'groups/narrowed': {
+    parameters: {
+      queue_id: number | null;
+      group_concurrency: number | null;
+    };
+    columns: Record<never, never>;
+  };
+  'groups/narrowing': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      is_narrowing: boolean;
     };
   };
   'groups/pause': {
@@ -1584,7 +1633,7 @@ export interface StatementTypes {
     parameters: {
       queue_id: number | null;
       group: string | null;
-      position: number | null;
+      positions: (number | null)[] | null;
     };
     columns: Record<never, never>;
   };
@@ -1687,6 +1736,7 @@ export interface StatementTypes {
       is_over: boolean;
       paused: boolean;
       group_paused: boolean;
+      heads: number;
       head_id: string;
       head_state: JobState;
       ahead: number;
@@ -1823,6 +1873,7 @@ export interface StatementTypes {
       max_ready: number;
       alert_after_seconds: number;
       dead_letter_queue: string;
+      group_concurrency: number;
     };
   };
   'looking/match_all_newest': {
@@ -2953,6 +3004,7 @@ export interface StatementTypes {
       max_ready: number;
       alert_after_seconds: number;
       dead_letter_queue: string;
+      group_concurrency: number;
       becomes_fair: boolean;
     };
   };
@@ -2977,6 +3029,7 @@ export interface StatementTypes {
       max_ready: number;
       alert_after_seconds: number;
       dead_letter_queue: string;
+      group_concurrency: number;
       becomes_fair: boolean;
     };
   };

@@ -41,6 +41,7 @@ export const queueElsewhere = (name: string, { database, queueId }: Place): Queu
   dead_retention_seconds: 0,
   alert_after_seconds: 300,
   dead_letter_queue: null,
+  group_concurrency: 1,
   max_leased: null,
   rate_limit: null,
   max_ready: null,

@@ -35,6 +35,8 @@ export interface QueueConfig extends QueueLimits {
   alert_after_seconds: number;
   /** A job of this queue that becomes dead goes there. Null: it stays. */
   dead_letter_queue: string | null;
+  /** How many jobs of one group may be leased at once. */
+  group_concurrency: number;
 }
 
 export interface QueueCounts {

@@ -78,6 +78,8 @@ for (const [shape, wish] of Object.entries(SHAPES))
         for (const mode of MODES)
           for (const name of [
             'groups/advance',
+            'groups/advance_several',
+            'groups/narrow',
             'groups/waiting',
             'groups/headless',
             'enqueue/insert',
@@ -104,6 +106,32 @@ for (const [shape, wish] of Object.entries(SHAPES))
           for (const count of wish.groups === 1 ? [1] : [1, 400]) {
             const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100));
             judge(await run('groups/advance', mode, { queue_id: 1, groups }), count);
+          }
+        },
+      );
+
+      test.each(MODES)(
+        'the advance of groups that may have several heads costs some probes for each group by its %s plan',
+        async (mode) => {
+          await client.query('update dibs.queues set group_concurrency = 3');
+          for (const count of wish.groups === 1 ? [1] : [1, 400]) {
+            const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100 + 7));
+            const plan = await run('groups/advance_several', mode, { queue_id: 1, groups });
+            expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(7 * count + 1);
+            expect(buffers(plan), outline(plan)).toBeLessThan(150 + 100 * count);
+          }
+          await client.query('update dibs.queues set group_concurrency = 1');
+        },
+      );
+
+      test.each(MODES)(
+        'the look for groups with too many heads goes from group to group by its %s plan',
+        async (mode) => {
+          for (const limit of [1, 100]) {
+            const plan = await run('groups/narrow', mode, { queue_id: 1, after: '', limit });
+            const looked = Math.min(limit, wish.groups);
+            expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(10 * looked + 5);
+            expect(buffers(plan), outline(plan)).toBeLessThan(60 + 30 * looked);
           }
         },
       );

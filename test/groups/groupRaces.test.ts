@@ -9,6 +9,7 @@ import { createCapacity } from '../../src/enqueue/capacity.ts';
 import { createEnqueue } from '../../src/enqueue/enqueue.ts';
 import { createArrivals } from '../../src/floor/arrivals.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
+import { createNarrowing } from '../../src/groups/narrow.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
 import { createLeaseTimes } from '../../src/leaseTimes.ts';
 import { createLedger } from '../../src/ledger.ts';
@@ -83,7 +84,7 @@ function bareEngine(url: string) {
   return {
     db,
     errors,
-    repair: createGroupRepair({ db, queues, groups, log }),
+    repair: createGroupRepair({ db, queues, groups, narrow: createNarrowing({ db, queues, groups }), log }),
     enqueue: async (group: string, count = 1) =>
       enqueue(
         Array.from({ length: count }, () => ({ queue: QUEUE, group })),

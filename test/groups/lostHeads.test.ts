@@ -3,6 +3,7 @@ import { ORDER_IN_TRIP } from '../../src/batching/roundTrip.ts';
 import { createRoundTrips } from '../../src/batching/roundTrips.ts';
 import { createArrivals } from '../../src/floor/arrivals.ts';
 import { createGroupHeads } from '../../src/groups/heads.ts';
+import { createNarrowing } from '../../src/groups/narrow.ts';
 import { createGroupRepair } from '../../src/groups/repair.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { queueCache } from '../../src/queues/cache.ts';
@@ -32,7 +33,7 @@ beforeAll(async () => {
     arrivals: createArrivals(db),
     joinRoundTrip: createRoundTrips(db)(ORDER_IN_TRIP.advance),
   });
-  repair = createGroupRepair({ db, log, queues, groups });
+  repair = createGroupRepair({ db, log, queues, groups, narrow: createNarrowing({ db, queues, groups }) });
   await onServer(
     database.url,
     `insert into dibs.queues (name) select 'q' || n from generate_series(1, ${QUEUES}) n`,

@@ -126,6 +126,8 @@ describe('statements', () => {
       'claim/plain.sql',
       'groups/advance.sql',
       'groups/advance_many.sql',
+      'groups/advance_several.sql',
+      'groups/narrow.sql',
       'groups/pause_head.sql',
       'groups/resume_head.sql',
       'maintenance/promote.sql',

@@ -23,7 +23,8 @@ test('a queue that was never configured has the defaults of the routes', async (
   const { rate_jobs, rate_seconds, ...config } = await ask(
     `insert into dibs.queues (name) values ('plain')
      returning lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds,
-       alert_after_seconds, max_leased, rate_jobs, rate_seconds, max_ready, dead_letter_queue`,
+       alert_after_seconds, max_leased, rate_jobs, rate_seconds, max_ready, dead_letter_queue,
+       group_concurrency`,
   );
   expect({ rate_jobs, rate_seconds }).toEqual({ rate_jobs: null, rate_seconds: null });
   expect({ ...config, rate_limit: null }).toEqual({ ...DEFAULT_CONFIG, ...NOT_SET });

@@ -32,6 +32,7 @@ test('a field that is left out takes its default, in backoff too', async () => {
     retention_seconds: 60,
     dead_retention_seconds: 90,
     alert_after_seconds: 1.5,
+    group_concurrency: 5,
   };
   expect((await at.configure(queue, whole)).config).toEqual(whole);
   expect((await at.configure(queue, { max_attempts: 3, backoff: { kind: 'constant' } })).config).toEqual({
@@ -41,6 +42,7 @@ test('a field that is left out takes its default, in backoff too', async () => {
     retention_seconds: 0,
     dead_retention_seconds: 1_209_600,
     alert_after_seconds: 300,
+    group_concurrency: 1,
   });
   expect((await at.ok('GET', `/queues/${queue}`)).config.max_attempts).toBe(3);
 });

@@ -338,6 +338,15 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),
   },
+  'groups/advance_several': {
+    batch: true,
+    parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),
+  },
+  'groups/narrow': {
+    planned: true,
+    rows: 100,
+    parameters: ({ queue }) => ({ queue_id: queue, after: '', limit: 100 }),
+  },
   'groups/waiting': {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),

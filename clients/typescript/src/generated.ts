@@ -825,6 +825,8 @@ export interface QueueConfig {
   /** With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit. */
   max_ready?: number;
   dead_letter_queue?: QueueName;
+  /** How many jobs of one `group` may run at once, over all replicas. They begin in the order in which they came. A job that rests before its next attempt is one of them. A claim gets one job of a group at most. When it is lowered, no further job of a group begins while more than that run. Default: 1. */
+  group_concurrency?: number;
   database?: DatabaseName;
 }
 

@@ -85,6 +85,11 @@ const SETTINGS: Setting[] = [
     help: 'How many ready and blocked jobs the queue takes. More enqueues are refused (429 queue_full). Default: no limit.',
   },
   {
+    path: 'group_concurrency',
+    label: 'Group concurrency',
+    help: 'How many jobs of one group may run at once, over all workers. Default: 1.',
+  },
+  {
     path: 'dead_letter_queue',
     label: 'Dead letter queue',
     isText: true,

@@ -591,6 +591,7 @@ class QueueConfig(TypedDict):
     rate_limit: NotRequired[RateLimit]
     max_ready: NotRequired[int]
     dead_letter_queue: NotRequired[QueueName]
+    group_concurrency: NotRequired[int]
     database: NotRequired[DatabaseName]
 
 

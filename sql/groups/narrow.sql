@@ -1,0 +1,97 @@
+-- Takes heads from groups that have more of them than the queue allows. It looks at the next :limit groups with heads: those
+-- after the group :after. `last_group` names the last one that it looked at, `groups` those that had too many.
+-- Of such a group, all heads go. A ready one is blocked again, before the jobs that are blocked already, and one that rests is an
+-- ordinary delayed job. A leased one counts until it comes back: then it is blocked (shared/may_be_ready.sql).
+-- The groups get new heads, as many as there is room for, when they are advanced after the commit.
+-- The update sees each job as it is by then: a job may be claimed, or come back, at this moment.
+with recursive walked as (
+  (
+    select group_key
+    from dibs.jobs
+    where queue_id = :queue_id and group_key is not null and dibs.by_index(is_head) and group_key > :after::text
+    order by queue_id, group_key
+    limit 1
+  )
+  union all
+  select next.group_key
+  from walked
+  cross join lateral (
+    select group_key
+    from dibs.jobs
+    where queue_id = :queue_id and group_key is not null and dibs.by_index(is_head) and group_key > walked.group_key
+    order by queue_id, group_key
+    limit 1
+  ) as next
+),
+page as materialized (
+  select group_key
+  from walked
+  limit (select :limit::integer)
+),
+crowded as materialized (
+  select page.group_key, heads.lowest
+  from page
+  cross join lateral (
+    select count(*) as jobs, min(head_place) as lowest
+    from (
+      select head_place
+      from dibs.jobs
+      where queue_id = :queue_id and group_key = page.group_key and dibs.by_index(is_head)
+      order by queue_id, group_key, head_place
+    ) as head
+  ) as heads
+  where heads.jobs > (select group_concurrency from dibs.queues where id = :queue_id)
+),
+leaving as materialized (
+  select
+    array_agg(id order by id) as ids, array_agg(position order by id) as positions, array_agg(place order by id) as places
+  from (
+    select
+      head.id,
+      coalesce(blocked.position, head.highest + 1) - head.before_end as position,
+      least(crowded.lowest, 0) - head.before_end as place
+    from crowded
+    cross join lateral (
+      select
+        id,
+        max(position) over () as highest,
+        row_number() over (order by position desc) as before_end
+      from (
+        select id, position
+        from dibs.jobs
+        where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(is_head)
+        order by queue_id, group_key, head_place
+      ) as job
+    ) as head
+    left join lateral (
+      select position
+      from dibs.jobs
+      where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(state = 'blocked') and not is_head
+      order by queue_id, group_key, position
+      limit 1
+    ) as blocked on true
+  ) as job
+),
+narrowed as (
+  update dibs.jobs j
+  set
+    state = (case j.state when 'ready' then 'blocked' else j.state end)::dibs.job_state,
+    is_head = j.state = 'leased',
+    is_paused = case when j.state = 'leased' then j.is_paused end,
+    head_place = case
+      when j.state = 'leased' then ((select places from leaving))[width_bucket(j.id, (select ids from leaving))]
+      else 1
+    end,
+    position = case
+      when j.state in ('ready', 'blocked')
+        then ((select positions from leaving))[width_bucket(j.id, (select ids from leaving))]
+      else j.position
+    end
+  where j.queue_id = :queue_id
+    and j.id = any ((select ids from leaving)::uuid[])
+    and j.id between (select ids[1] from leaving) and (select ids[cardinality(ids)] from leaving)
+    and j.is_head
+)
+select
+  (select max(group_key) from page) as last_group,
+  (select array_agg(group_key) from crowded) as groups;

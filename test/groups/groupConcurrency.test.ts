@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createDatabase } from '../support/database.ts';
+import { eventually, expectProblem, moves } from '../support/moves.ts';
+import { type Service, startService } from '../support/service.ts';
+import { onAll } from '../support/severalDatabases.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
+type Json = any;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let service: Service;
+let other: Service;
+let at: ReturnType<typeof moves>;
+let queue: string;
+beforeAll(async () => {
+  database = await createDatabase();
+  service = await startService({ databaseUrl: database.url });
+  other = await startService({ databaseUrl: database.url });
+  at = moves(service);
+});
+beforeEach(async () => {
+  queue = at.newQueue();
+  await allow(3);
+});
+afterAll(async () => {
+  await service.stop();
+  await other.stop();
+  await database.drop();
+});
+
+const NO_DELAY = { backoff: { kind: 'constant', base_seconds: 0 } };
+const allow = (group_concurrency: number) => at.configure(queue, { group_concurrency, ...NO_DELAY });
+const add = (payload: unknown, more: object = {}) => at.enqueue({ queue, group: 'g', payload, ...more });
+const addAll = (payloads: unknown[], more: object = {}): Promise<Json[]> =>
+  at.enqueueAll(payloads.map((payload) => ({ queue, group: 'g', payload, ...more })));
+const payloadsOf = (jobs: Json[]) => jobs.map(({ payload }) => payload);
+
+/** Claims one job after the other, until none comes. */
+async function claimAll(): Promise<Json[]> {
+  const jobs: Json[] = [];
+  for (;;) {
+    const [job] = await at.claim(queue, { limit: 10 });
+    if (!job) return jobs;
+    jobs.push(job);
+  }
+}
+
+describe('with a group_concurrency of 3', () => {
+  test('three jobs of a group run at once, begun in order, and one more as each of them ends', async () => {
+    const states = (await addAll([1, 2, 3, 4, 5])).map(({ state }) => state);
+    expect(states).toEqual(['ready', 'ready', 'ready', 'blocked', 'blocked']);
+    const jobs = await claimAll();
+    expect(payloadsOf(jobs)).toEqual([1, 2, 3]);
+    await at.settle('ack', jobs[1]);
+    const [fourth] = await claimAll();
+    expect(fourth.payload).toBe(4);
+    await at.settle('nack', jobs[0], { retry: false });
+    expect(payloadsOf(await claimAll())).toEqual([5]);
+  });
+
+  test('jobs that come one by one tell whether they may run', async () => {
+    const states = [];
+    for (const payload of [1, 2, 3, 4]) states.push((await add(payload)).state);
+    expect(states).toEqual(['ready', 'ready', 'ready', 'blocked']);
+  });
+
+  test('a claim gets one job of a group, and others get the next at once', async () => {
+    await addAll([1, 2, 3]);
+    await at.enqueueAll([
+      { queue, group: 'h', payload: 'h' },
+      { queue, payload: 'none' },
+    ]);
+    expect(payloadsOf(await at.claim(queue, { limit: 10 })).sort()).toEqual([1, 'h', 'none'].sort());
+    const waiting = await Promise.all([1, 2].map(() => at.claim(queue, { limit: 10, wait_seconds: 10 })));
+    expect(
+      waiting
+        .flat()
+        .map(({ payload }) => payload)
+        .sort(),
+    ).toEqual([2, 3]);
+  });
+
+  test('claims that wait get a job each when several of a group come', async () => {
+    const waiting = [service, other, service].map((one) =>
+      one.call('POST', '/jobs/claim', { queues: [queue], wait_seconds: 20 }),
+    );
+    await addAll([1, 2, 3, 4]);
+    const answers = await Promise.all(waiting);
+    expect(answers.flatMap(({ body }) => payloadsOf(body.jobs)).sort()).toEqual([1, 2, 3]);
+    expect(await claimAll()).toEqual([]);
+  });
+
+  test('urgent jobs of a group are passed over by no claim for good', async () => {
+    await addAll([1, 2, 3]);
+    const [first] = await at.claim(queue, { limit: 10 });
+    await at.enqueueAll([4, 5].map((payload) => ({ queue, group: 'h', payload, priority: 5 })));
+    const seen = [first.payload];
+    for (let i = 0; i < 4; i++) {
+      const jobs = await at.claim(queue, { limit: 1, wait_seconds: 10 });
+      seen.push(...payloadsOf(jobs));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+    expect(seen.sort()).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test('fairness keys take turns, and a claim still gets one job of a group', async () => {
+    await at.enqueueAll(
+      ['a', 'a', 'b', 'b'].map((fairness_key, i) => ({ queue, group: 'g', fairness_key, payload: i })),
+    );
+    await at.enqueue({ queue, group: 'h', fairness_key: 'b', payload: 'h' });
+    const first = await at.claim(queue, { limit: 10 });
+    expect(first.map(({ group }: Json) => group).sort()).toEqual(['g', 'h']);
+    const rest = await claimAll();
+    expect([...payloadsOf(first), ...payloadsOf(rest)].sort()).toEqual([0, 1, 2, 'h'].sort());
+  });
+
+  test('a job in backoff keeps its place, as one of the three', async () => {
+    await addAll([1, 2, 3, 4]);
+    const jobs = await claimAll();
+    await at.settle('nack', jobs[0], { delay_seconds: 1 });
+    expect(await claimAll()).toEqual([]);
+    expect(payloadsOf(await at.claim(queue, { wait_seconds: 20 }))).toEqual([1]);
+  });
+
+  test('a job that is cancelled, purged, expired or lost makes room', async () => {
+    const jobs = await addAll([1, 2, 3, 4, 5, 6]);
+    await at.ok('DELETE', `/jobs/${jobs[0].id}`);
+    const [second, third, fourth] = await claimAll();
+    expect(payloadsOf([second, third, fourth])).toEqual([2, 3, 4]);
+    await at.settle('extend', second, { lease_seconds: 0.1 });
+    // It comes back, and is one of the three.
+    const [again] = await at.claim(queue, { wait_seconds: 20 });
+    expect(again.payload).toBe(2);
+    await at.settle('release', third);
+    await at.ok('POST', `/queues/${queue}/purge`, { states: ['ready'] });
+    expect(payloadsOf(await claimAll())).toEqual([5]);
+  });
+
+  test('explain says which jobs a blocked one waits for', async () => {
+    const jobs = await addAll([1, 2, 3, 4, 5]);
+    const reason = await at.ok('GET', `/jobs/${jobs[4].id}/explain`);
+    expect(reason).toMatchObject({ code: 'behind_in_group', ahead: 4, blocking_job_id: jobs[0].id });
+    expect(reason.detail).toContain('the first of the 3 heads of the group');
+  });
+
+  test('a paused group hands out none of them, and a resume gives them back in order', async () => {
+    await addAll([1, 2, 3, 4]);
+    const path = `/queues/${queue}/groups/g`;
+    await at.ok('POST', `${path}/pause`);
+    expect(await claimAll()).toEqual([]);
+    await at.ok('POST', `${path}/resume`);
+    expect(payloadsOf(await claimAll())).toEqual([1, 2, 3]);
+  });
+});
+
+describe('a group_concurrency that changes', () => {
+  test('when it is raised, more jobs begin within a second', async () => {
+    await allow(1);
+    await addAll([1, 2, 3, 4]);
+    expect(payloadsOf(await claimAll())).toEqual([1]);
+    await allow(3);
+    const more: unknown[] = [];
+    await eventually(async () => {
+      more.push(...payloadsOf(await claimAll()));
+      expect(more).toEqual([2, 3]);
+    });
+  });
+
+  test('when it is lowered, no further job begins until fewer run', async () => {
+    await allow(4);
+    await addAll([1, 2, 3, 4, 5, 6]);
+    const [first, second] = [await at.claimOne(queue), await at.claimOne(queue)];
+    await allow(2);
+    // Jobs 3 and 4 were ready.
+    expect(await claimAll()).toEqual([]);
+    await at.settle('ack', first);
+    const [third] = await claimAll();
+    expect(third.payload).toBe(3);
+    await allow(1);
+    await at.settle('ack', second);
+    expect(await claimAll()).toEqual([]);
+    await at.settle('ack', third);
+    expect(payloadsOf(await claimAll())).toEqual([4]);
+  });
+
+  test.each(['nack', 'release'] as const)(
+    'a job that comes back by %s when too many run waits for its turn, before later ones',
+    async (verb) => {
+      await addAll([1, 2, 3, 4, 5]);
+      const jobs = await claimAll();
+      await allow(1);
+      await at.settle(verb, jobs[1]);
+      expect(await claimAll()).toEqual([]);
+      expect(await at.get(jobs[1].id)).toMatchObject({ state: 'blocked' });
+      await at.settle('ack', jobs[0]);
+      await at.settle('ack', jobs[2]);
+      const rest: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        const job = await at.claimOne(queue);
+        rest.push(job.payload);
+        await at.settle('ack', job);
+      }
+      expect(rest.toSorted()).toEqual([2, 4, 5]);
+    },
+  );
+
+  test('it may be raised and lowered again while jobs of before still run', async () => {
+    await addAll([1, 2, 3, 4, 5, 6, 7, 8]);
+    const running = await claimAll();
+    for (const n of [2, 4, 2, 5, 1]) await allow(n);
+    running.push(...(await claimAll()));
+    for (let done = 0; done < 8; ) {
+      for (const job of running.splice(0)) {
+        await at.settle('ack', job);
+        done++;
+      }
+      running.push(...(await claimAll()));
+    }
+    const { counts } = await at.ok('GET', `/queues/${queue}`);
+    expect(counts).toMatchObject({ ready: 0, blocked: 0, leased: 0 });
+  });
+
+  test('a replica that died after it was lowered leaves it to others', async () => {
+    await addAll([1, 2, 3, 4]);
+    // As if the replica had died right after the commit.
+    await onAll(
+      database.url,
+      `update dibs.queues set group_concurrency = 1, is_narrowing = true where name = '${queue}'`,
+    );
+    await eventually(async () => {
+      const rows = await onAll(
+        database.url,
+        `select count(*)::int as ready from dibs.jobs j join dibs.queues q on q.id = j.queue_id
+         where q.name = '${queue}' and j.state = 'ready' and not q.is_narrowing`,
+      );
+      expect(rows).toContainEqual({ ready: 1 });
+    });
+    expect(payloadsOf(await claimAll())).toEqual([1]);
+  });
+
+  test('it is a whole number from 1 to 1000, and 1 unless it is said', async () => {
+    for (const group_concurrency of [0, 1001, 1.5, 'x'])
+      expectProblem(
+        await service.call('PUT', `/queues/${queue}`, { group_concurrency }),
+        400,
+        'invalid_request',
+        '/group_concurrency',
+      );
+    expect((await at.configure(queue, {})).config.group_concurrency).toBe(1);
+    expect((await allow(1000)).config.group_concurrency).toBe(1000);
+  });
+});
+
+test('workers of several replicas work off 300 groups, and lose no job', async () => {
+  const groups = 300;
+  await at.enqueueAll(
+    Array.from({ length: groups * 3 }, (_, i) => ({ queue, group: `g${i % groups}`, payload: i })),
+  );
+  const seen: number[] = [];
+  const work = async (one: Service) => {
+    for (;;) {
+      const { body } = await one.call('POST', '/jobs/claim', { queues: [queue], limit: 50, wait_seconds: 1 });
+      if (body.jobs.length === 0) return;
+      seen.push(...payloadsOf(body.jobs));
+      const acks = body.jobs.map(({ id, lease_token }: Json) => ({ id, lease_token }));
+      await one.call('POST', '/jobs/settle', { acks });
+    }
+  };
+  await Promise.all([work(service), work(other), work(service), work(other)]);
+  expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: groups * 3 }, (_, i) => i));
+});
