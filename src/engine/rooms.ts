@@ -37,6 +37,7 @@ import { createQueueLooks } from '../looking/queues.ts';
 import { createWorkers } from '../looking/workers.ts';
 import { createDutyLog } from '../metrics/dutyLog.ts';
 import { createLoopLag } from '../metrics/loopLag.ts';
+import { createEndLeases } from '../maintenance/sweeper.ts';
 import { operationAdmin } from '../operations/operations.ts';
 import { createPurge } from '../operations/purge.ts';
 import { createRedrive } from '../operations/redrive.ts';
@@ -46,6 +47,8 @@ import { createQueueNumbers } from '../queues/numbers.ts';
 import { createReceive } from '../relay/receive.ts';
 import { createRelay } from '../relay/relay.ts';
 import { scheduleAdmin } from '../schedules/schedules.ts';
+import { createSessionDuty } from '../sessions/duty.ts';
+import { createSessions } from '../sessions/sessions.ts';
 import { createFollowUpBatcher } from '../settle/followUpBatcher.ts';
 import { createFollowUps } from '../settle/followUps.ts';
 import { createSettleMany } from '../settle/settleMany.ts';
@@ -81,9 +84,10 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     settlement,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
+  const sessions = createSessions(base);
   const claims = claimsIn(
     databaseClaims,
-    claimsOf?.(databaseClaims) ?? createClaims({ ...base, places: inOne(databaseClaims) }),
+    claimsOf?.(databaseClaims) ?? createClaims({ ...base, places: inOne(databaseClaims), sessions }),
   );
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
@@ -107,6 +111,8 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     receive: createReceive({ ...base, ...enqueue, groups }),
     enqueueOnce: idempotentEnqueue({ ...base, ...enqueue, insertOnce, closed: waits.closed }),
     claims,
+    sessions,
+    sessionDuty: createSessionDuty({ ...base, endLeases: createEndLeases({ ...base, settlement, groups }) }),
     settlement,
     followUps,
     settleMany: createSettleMany({
