@@ -104,10 +104,14 @@ export function openDatabaseEngine(name: string, options: OpenOptions): Database
   const base = createBase(options);
   const { clock, log } = base;
   let duties: Duties | undefined;
-  const rooms = createRooms(base, {
+  const rooms: Rooms = createRooms(base, {
     logAct: options.logAct,
     claimsOf: options.claimsOf,
     operationStarted: () => duties?.workOnOperations(),
+    sessionsChanged() {
+      rooms.sessionDuty.heard();
+      duties?.lookAtSessions();
+    },
   });
 
   return {

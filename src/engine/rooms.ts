@@ -57,7 +57,7 @@ import { createJobWaits } from '../waiting/wait.ts';
 import type { Base } from './base.ts';
 
 /** The rooms that a job goes through: in, out on leases, and to its end. */
-function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
+function jobRooms(base: Base, { claimsOf, sessionsChanged }: Pick<RoomOptions, 'claimsOf' | 'sessionsChanged'>) {
   const { db, inRoundTrip, inCautiousRoundTrip, crossing } = base;
   const relay = crossing && createRelay({ ...base, crossing });
   const groups = createGroupHeads({ ...base, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
@@ -84,7 +84,7 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     settlement,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
-  const sessions = createSessions(base);
+  const sessions = createSessions({ ...base, changed: sessionsChanged });
   const claims = claimsIn(
     databaseClaims,
     claimsOf?.(databaseClaims) ?? createClaims({ ...base, places: inOne(databaseClaims), sessions }),
@@ -213,6 +213,8 @@ export interface RoomOptions {
   /** Is given a line for each act that needs the scope `admin`. */
   logAct?: (fields: Record<string, unknown>, message: string) => void;
   operationStarted(): void;
+  /** A session was opened here, or its connection has ended. */
+  sessionsChanged?: (() => void) | undefined;
   /** The claims of all databases of a replica, where there are several. This one is added to them. */
   claimsOf?: ((own: DatabaseClaims) => Claims) | undefined;
 }
@@ -220,9 +222,9 @@ export interface RoomOptions {
 /** All rooms. Each takes from the ones before it. */
 export function createRooms(
   base: Base,
-  { logAct = () => undefined, operationStarted, claimsOf }: RoomOptions,
+  { logAct = () => undefined, operationStarted, ...options }: RoomOptions,
 ) {
-  const forJobs = jobRooms(base, claimsOf);
+  const forJobs = jobRooms(base, options);
   const forQueues = queueRooms(base, forJobs, operationStarted);
   return {
     ...forJobs,

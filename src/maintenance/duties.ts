@@ -226,6 +226,9 @@ export function startDuties(context: Context) {
     /** An operation was started here. */
     workOnOperations: (): void => void duties.get('operations')?.runNow(),
 
+    /** A session was opened here, or its connection has ended. */
+    lookAtSessions: (): void => void duties.get('sessions')?.runNow(),
+
     async stop(): Promise<void> {
       context.repair.stop();
       await rest.stop();

@@ -57,10 +57,13 @@ export function createSessions({
   db,
   notifier,
   ledger,
+  changed = () => undefined,
 }: {
   db: Database;
   notifier: Pick<Notifier, 'sessions'>;
   ledger: Ledger;
+  /** A session was opened here, or the database knows that its connection has ended. */
+  changed?: (() => void) | undefined;
 }) {
   const replica = randomUUID();
   /** By the name of the connection. */
@@ -88,6 +91,7 @@ export function createSessions({
       gone = [];
       try {
         await inTurn(() => db.query(statements.letGo, listed(told)));
+        changed();
       } catch (error) {
         gone.push(...told);
         throw error;
@@ -182,7 +186,10 @@ export function createSessions({
         throw error;
       }
       one.isOpen = true;
-      if (isFirst) notifier.sessions();
+      if (isFirst) {
+        notifier.sessions();
+        changed();
+      }
       // Another connection of this replica may have held it. One of another replica hears of it when that renews its row.
       if (session !== undefined) keepAll().catch(() => undefined);
       if (isClosed) letGo(one, 'stopping');
