@@ -160,7 +160,8 @@ export function wantOnly(claim: Claim, wish: Wish): void {
 }
 
 /** It gets no more jobs. */
-export const isGivenUp = ({ wish }: Claim): boolean => wish === 'taken' || wish === 'ended' || wish === 'gone';
+export const isGivenUp = ({ wish }: Claim): boolean =>
+  wish === 'taken' || wish === 'ended' || wish === 'gone';
 
 /** Whether it has looked at all of its queues. */
 export const hasLooked = (claim: Claim): boolean => claim.visit === claim.queues.length;

@@ -35,9 +35,10 @@ import { createJobLooks } from '../looking/jobs.ts';
 import { createOverview } from '../looking/overview.ts';
 import { createQueueLooks } from '../looking/queues.ts';
 import { createWorkers } from '../looking/workers.ts';
+import { createSessionDuty } from '../maintenance/sessions.ts';
+import { createEndLeases } from '../maintenance/sweeper.ts';
 import { createDutyLog } from '../metrics/dutyLog.ts';
 import { createLoopLag } from '../metrics/loopLag.ts';
-import { createEndLeases } from '../maintenance/sweeper.ts';
 import { operationAdmin } from '../operations/operations.ts';
 import { createPurge } from '../operations/purge.ts';
 import { createRedrive } from '../operations/redrive.ts';
@@ -47,7 +48,6 @@ import { createQueueNumbers } from '../queues/numbers.ts';
 import { createReceive } from '../relay/receive.ts';
 import { createRelay } from '../relay/relay.ts';
 import { scheduleAdmin } from '../schedules/schedules.ts';
-import { createSessionDuty } from '../sessions/duty.ts';
 import { createSessions } from '../sessions/sessions.ts';
 import { createFollowUpBatcher } from '../settle/followUpBatcher.ts';
 import { createFollowUps } from '../settle/followUps.ts';
@@ -57,7 +57,10 @@ import { createJobWaits } from '../waiting/wait.ts';
 import type { Base } from './base.ts';
 
 /** The rooms that a job goes through: in, out on leases, and to its end. */
-function jobRooms(base: Base, { claimsOf, sessionsChanged }: Pick<RoomOptions, 'claimsOf' | 'sessionsChanged'>) {
+function jobRooms(
+  base: Base,
+  { claimsOf, sessionsChanged }: Pick<RoomOptions, 'claimsOf' | 'sessionsChanged'>,
+) {
   const { db, inRoundTrip, inCautiousRoundTrip, crossing } = base;
   const relay = crossing && createRelay({ ...base, crossing });
   const groups = createGroupHeads({ ...base, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });

@@ -3871,7 +3871,7 @@ export interface StatementTypes {
       resume_seconds: number;
     };
   };
-  'sessions/strays': {
+  'sessions/unheld': {
     parameters: {
       replica: string | null;
       connections: (string | null)[] | null;

@@ -12,7 +12,7 @@
  *                                      longer.
  *   keys <sender>                      Access keys have changed. SQL sends it, with the change.
  *   placed <sender> <queue>            The queue goes to another database, has gone there, or has come back. SQL sends it, in home.
- *   sessions <sender>                  The sender holds sessions (src/sessions/duty.ts).
+ *   sessions <sender>                  The sender holds sessions (src/maintenance/sessions.ts).
  *   active <sender>                    The sender does something. `due sql`: SQL has enqueued a job that becomes due.
  *   looked <sender> [<ms>]             The sender has looked for what is due (src/maintenance/rest.ts): the next thing
  *                                      in so many ms. SQL sends it, with the look.

@@ -54,7 +54,9 @@ test('a session that is resumed at another replica in time keeps its leases when
   const resumed = await holdSession(stays.url, { session: session.id });
   await sleep(6000);
   expect(resumed.isOver()).toBe(false);
-  expect((await http(stays.url, 'POST', `/jobs/${job.id}/ack`, { lease_token: job.lease_token })).status).toBe(200);
+  expect(
+    (await http(stays.url, 'POST', `/jobs/${job.id}/ack`, { lease_token: job.lease_token })).status,
+  ).toBe(200);
   resumed.hangUp();
 });
 
@@ -78,7 +80,9 @@ test('a replica that stops closes the connections of its sessions, and they can 
   await isLost(session, 'stopping');
   const resumed = await holdSession(stays.url, { session: session.id });
   await sleep(5500);
-  expect((await http(stays.url, 'POST', `/jobs/${job.id}/ack`, { lease_token: job.lease_token })).status).toBe(200);
+  expect(
+    (await http(stays.url, 'POST', `/jobs/${job.id}/ack`, { lease_token: job.lease_token })).status,
+  ).toBe(200);
   resumed.hangUp();
 });
 
@@ -107,7 +111,9 @@ test('one that stood still for longer tells its connections that their sessions 
 
 test('what a session takes of a replica is given back when its connection ends', async () => {
   const sessions = await Promise.all(Array.from({ length: 50 }, () => holdSession(dies.url)));
-  expect(await fetch(`${dies.url}/metrics`).then((answer) => answer.text())).toContain('dibs_held{kind="sessions"} 50');
+  expect(await fetch(`${dies.url}/metrics`).then((answer) => answer.text())).toContain(
+    'dibs_held{kind="sessions"} 50',
+  );
   for (const session of sessions) session.hangUp();
   await nothingIsHeld(async () => (await fetch(`${dies.url}/metrics`)).text());
 });

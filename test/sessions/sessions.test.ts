@@ -47,7 +47,11 @@ describe('when the connection of a session is lost', () => {
     const session = await holdSession(url, { resume_seconds: 0 });
     const lost = await at.claimOne(queue, { session: session.id, lease_seconds: 600 });
     session.hangUp();
-    expect(await at.reaches(lost.id, 'ready')).toMatchObject({ attempt: 1, last_error: 'connection lost', worker: null });
+    expect(await at.reaches(lost.id, 'ready')).toMatchObject({
+      attempt: 1,
+      last_error: 'connection lost',
+      worker: null,
+    });
     for (const verb of ['ack', 'nack', 'release'] as const)
       expectProblem(await at.settle(verb, lost), 409, 'lease_lost');
     expectProblem(await at.settle('extend', lost, { lease_seconds: 5 }), 409, 'lease_lost');

@@ -1,15 +1,12 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
-import type { RescueGrace } from '../maintenance/rescueGrace.ts';
-import type { EndLeases } from '../maintenance/sweeper.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { RescueGrace } from './rescueGrace.ts';
+import type { EndLeases } from './sweeper.ts';
 
 const statements = {
-  look: planned(
-    'sessions/look',
-    row<{ are_any: boolean; are_ending: boolean; in_ms: number | null }>(),
-  ),
+  look: planned('sessions/look', row<{ are_any: boolean; are_ending: boolean; in_ms: number | null }>()),
   loseReplicas: planned('sessions/lose_replicas'),
   end: planned('sessions/end', row<{ id: string }>()),
   leases: planned('sessions/leases', row<{ queue_id: number; ids: string[] }>()),
