@@ -44,7 +44,7 @@ export async function holdSession(
         const parts = text.split('\n');
         text = parts.pop() as string;
         lines.push(...parts.map((part) => JSON.parse(part)));
-        resolve();
+        if (lines.length > 0) resolve();
       });
       response.on('error', over);
       response.on('close', () => {
