@@ -1084,7 +1084,7 @@ type SessionLine struct {
 	Lost *SessionLoss `json:"lost,omitempty"`
 }
 
-// SessionLoss: Why this connection holds the session no longer. `resumed`: another connection has it. `ended`: the session has ended. `stopping`: this replica stops; resume the session. `revoked`: the access key may do nothing any more.
+// SessionLoss: Why this connection holds the session no longer. `resumed`: another connection has it. `session_ended`: it was not renewed in time. `stopping`: this replica stops; resume the session. `revoked`: the access key may do nothing any more.
 type SessionLoss = string
 
 // SessionRequest: A session to open, or to resume.

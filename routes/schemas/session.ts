@@ -32,7 +32,7 @@ export const SessionLoss = oneOf(
   {
     $id: 'SessionLoss',
     description:
-      'Why this connection holds the session no longer. `resumed`: another connection has it. `ended`: the session has ended. ' +
+      'Why this connection holds the session no longer. `resumed`: another connection has it. `session_ended`: it was not renewed in time. ' +
       '`stopping`: this replica stops; resume the session. `revoked`: the access key may do nothing any more.',
   },
 );

@@ -91,7 +91,7 @@ export function createConnections(context: {
     await inTurn(async () => {
       for (const lost of await db.query(statements.keep, { replica, ...listed(open()) })) {
         const one = byName.get(lost.connection);
-        if (one) lose(one, lost.is_there ? 'resumed' : 'ended');
+        if (one) lose(one, lost.is_there ? 'resumed' : 'session_ended');
       }
       const { connections } = listed([...byName.values()]);
       for (const one of await db.query(statements.unheld, { replica, connections }))

@@ -83,7 +83,7 @@ export function createSessions({
         resume_seconds = await take(one, request);
       } catch (error) {
         // An outage may leave open whether it was taken.
-        if (isOutage(error)) letGo('ended');
+        if (isOutage(error)) letGo('session_ended');
         else connections.drop(one);
         throw error;
       }

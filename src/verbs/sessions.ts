@@ -7,7 +7,7 @@ export const SESSION_LOSSES = [
   /** Another connection has resumed it. */
   'resumed',
   /** It has ended: the database could not be told in time that the connection lives. */
-  'ended',
+  'session_ended',
   /** This replica stops. */
   'stopping',
   /** The caller may do nothing any more. */

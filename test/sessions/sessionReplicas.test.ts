@@ -106,7 +106,7 @@ test('one that stood still for longer tells its connections that their sessions 
   process.kill(dies.pid, 'SIGSTOP');
   await until(async () => (await look(job.id)).state === 'ready');
   process.kill(dies.pid, 'SIGCONT');
-  await isLost(session, 'ended');
+  await isLost(session, 'session_ended');
 });
 
 test('what a session takes of a replica is given back when its connection ends', async () => {

@@ -1078,8 +1078,8 @@ export interface SessionLine {
   lost?: SessionLoss;
 }
 
-/** Why this connection holds the session no longer. `resumed`: another connection has it. `ended`: the session has ended. `stopping`: this replica stops; resume the session. `revoked`: the access key may do nothing any more. */
-export type SessionLoss = 'resumed' | 'ended' | 'stopping' | 'revoked';
+/** Why this connection holds the session no longer. `resumed`: another connection has it. `session_ended`: it was not renewed in time. `stopping`: this replica stops; resume the session. `revoked`: the access key may do nothing any more. */
+export type SessionLoss = 'resumed' | 'session_ended' | 'stopping' | 'revoked';
 
 /** A session to open, or to resume. */
 export interface SessionRequest {

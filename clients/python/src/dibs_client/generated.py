@@ -15,7 +15,7 @@ OnDuplicate = Literal["keep", "replace"]
 PayloadFormat = Literal["json", "text"]
 QueueName = str
 ScheduleName = str
-SessionLoss = Literal["resumed", "ended", "stopping", "revoked"]
+SessionLoss = Literal["resumed", "session_ended", "stopping", "revoked"]
 UniqueUntil = Literal["finished", "claimed"]
 
 
