@@ -44,6 +44,7 @@ import { overviewRoute } from './overview.ts';
 import { queueRoutes } from './queues.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { namedSchemas } from './schemas/named.ts';
+import { sessionRoutes } from './sessions.ts';
 import { settleRoute } from './settle.ts';
 import { systemRoutes } from './system.ts';
 
@@ -69,6 +70,7 @@ const routesOf =
     queueRoutes(app);
     databaseRoutes(app);
     batchRoutes(app, maxPayloadBytes);
+    sessionRoutes(app);
     operationRoutes(app);
     overviewRoute(app, traceUrl);
     scheduleRoutes(app, maxPayloadBytes);

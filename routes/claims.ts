@@ -44,6 +44,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
         answers: {
           200: answer(ref(LeasedJobList), 'The jobs, each with its `lease_token`; empty when there is none.'),
         },
+        refusals: ['session_not_found'],
       }),
     },
     links: {

@@ -26,6 +26,7 @@ function looksAt(operationId, path, need) {
   const pairs = [];
   if (need.everywhere) pairs.push(['everything: needs the pattern `*`', '403']);
   if (need.job) pairs.push(['the job by its id', '404']);
+  if (need.holds) pairs.push(['the session by its id: only who opened it', '404']);
   if (need.items) pairs.push(['the job of each item by its id', '200, and 404 for the item']);
   if (need.queues) {
     const what =

@@ -10,6 +10,7 @@ export type RefusalCode =
   | 'operation_not_found'
   | 'database_not_found'
   | 'batch_not_found'
+  | 'session_not_found'
   | 'lease_lost'
   | 'job_leased'
   | 'job_finished'
@@ -24,6 +25,7 @@ export type RefusalCode =
   | 'too_many_operations'
   | 'too_many_queues'
   | 'too_many_paused_groups'
+  | 'too_many_sessions'
   | 'idempotency_key_reused'
   | 'queue_full'
   | 'rate_limited'
@@ -124,6 +126,22 @@ export const batchNotFound = (id: string) =>
   new Refusal(
     'batch_not_found',
     `There is no batch ${JSON.stringify(id)} here. It never existed, it ended and is no longer kept, or it is in another database than the queue of the job.`,
+  );
+
+export const sessionNotFound = (id: string) =>
+  new Refusal(
+    'session_not_found',
+    `There is no session ${JSON.stringify(id)}. It never existed, or it has ended. Open another one.`,
+  );
+
+/** Where there are several databases, there are no sessions. */
+export const sessionsOfOne = (path = '') =>
+  invalidRequest([{ path, message: 'must be left out: a Dibs with several databases has no sessions' }]);
+
+export const tooManySessions = (most: number) =>
+  new Refusal(
+    'too_many_sessions',
+    `There are already ${most} sessions of this caller, the most that are allowed. One worker needs one.`,
   );
 
 export const batchClosed = (id: string) =>

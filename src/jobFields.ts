@@ -122,6 +122,12 @@ export const COLUMNS = {
     hidden: 'A repeat of the claim shows it.',
     stays: 'It goes with claim_id.',
   },
+  session_id: {
+    type: 'uuid',
+    isOptional: true,
+    hidden: 'Only its claimant knows it.',
+    stays: 'An export has no sessions.',
+  },
 } as const satisfies Record<string, Column>;
 
 export type ColumnName = keyof typeof COLUMNS;

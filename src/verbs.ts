@@ -12,6 +12,7 @@ import type { KeyVerbs, TracedOrigin } from './verbs/keys.ts';
 import type { OperationVerbs } from './verbs/operations.ts';
 import type { QueueVerbs } from './verbs/queues.ts';
 import type { ScheduleVerbs } from './verbs/schedules.ts';
+import type { SessionVerbs } from './verbs/sessions.ts';
 import type { SettleVerbs } from './verbs/settle.ts';
 
 /**
@@ -20,7 +21,7 @@ import type { SettleVerbs } from './verbs/settle.ts';
  *
  * Each verb stands on the page of its group with its request, its answer, its refusals (errors.ts) and what it
  * guarantees: src/verbs/enqueue.ts, claims.ts, settle.ts, jobs.ts, queues.ts, counting.ts, operations.ts, schedules.ts,
- * batches.ts, databases.ts, keys.ts.
+ * batches.ts, sessions.ts, databases.ts, keys.ts.
  *
  * Units stand in names (`wait_seconds`). Times are RFC 3339, in UTC. Names are those of the API. A verb that has
  * answered has committed.
@@ -35,6 +36,7 @@ export interface Verbs
     OperationVerbs,
     ScheduleVerbs,
     BatchVerbs,
+    SessionVerbs,
     DatabaseVerbs,
     KeyVerbs {}
 

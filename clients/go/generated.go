@@ -208,6 +208,8 @@ type ClaimRequest struct {
 	Worker *string `json:"worker,omitempty"`
 	// A name for this claim, new for each one. A repeat with the same name gets the same leases while any of them lasts, so a lost answer loses no job. While the first request still waits, a repeat replaces it.
 	ClaimID *string `json:"claim_id,omitempty"`
+	// A session that you hold (`POST /sessions`). The leases end with it, when its connection is lost. Default: none.
+	Session *string `json:"session,omitempty"`
 	PayloadFormat *PayloadFormat `json:"payload_format,omitempty"`
 }
 
@@ -1075,6 +1077,26 @@ type ScheduleSpec struct {
 	RetryAt *string `json:"retry_at,omitempty"`
 }
 
+// SessionLine: A line of the answer. The first one has the id. Then there is an empty object every 3 s. The last one has `lost`.
+type SessionLine struct {
+	// In the first line: the id for claims.
+	Session *string `json:"session,omitempty"`
+	// In the first line: how long the session can be resumed.
+	ResumeSeconds *float64 `json:"resume_seconds,omitempty"`
+	Lost *SessionLoss `json:"lost,omitempty"`
+}
+
+// SessionLoss: Why this connection holds the session no longer. `resumed`: another connection has it. `session_ended`: it was not renewed in time. `stopping`: this replica stops; resume the session. `revoked`: the access key may do nothing any more.
+type SessionLoss = string
+
+// SessionRequest: A session to open, or to resume.
+type SessionRequest struct {
+	// The session to resume, also at another replica. Default: a new one.
+	Session *string `json:"session,omitempty"`
+	// How long after the end of its connection the session can be resumed. Then it ends. Default: 2, and for a resumed session what it had.
+	ResumeSeconds *float64 `json:"resume_seconds,omitempty"`
+}
+
 // SettleRequest: Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs.
 type SettleRequest struct {
 	// Jobs that are done.
@@ -1697,6 +1719,16 @@ func (c *Client) ExplainBatch(ctx context.Context, id string) (*BatchExplanation
 func (c *Client) CloseBatch(ctx context.Context, id string) (*Batch, error) {
 	call := newCall("POST", "/batches/" + url.PathEscape(id) + "/close", nil)
 	var answer Batch
+	if err := c.do(ctx, call, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// HoldSession: Hold a session: leases that end when this connection is lost.
+func (c *Client) HoldSession(ctx context.Context, body SessionRequest) (*SessionLine, error) {
+	call := newCall("POST", "/sessions", body)
+	var answer SessionLine
 	if err := c.do(ctx, call, &answer); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,12 @@ export const ClaimRequest = Type.Object(
           'A name for this claim, new for each one. A repeat with the same name gets the same leases while any of them lasts, so a lost answer loses no job. While the first request still waits, a repeat replaces it.',
       }),
     ),
+    session: Type.Optional(
+      text(64, {
+        description:
+          'A session that you hold (`POST /sessions`). The leases end with it, when its connection is lost. Default: none.',
+      }),
+    ),
     payload_format: Type.Optional(ref(PayloadFormatName)),
   },
   {

@@ -13,6 +13,7 @@ import * as operation from './operation.ts';
 import * as overview from './overview.ts';
 import * as queue from './queue.ts';
 import * as schedule from './schedule.ts';
+import * as session from './session.ts';
 
 type Named = TSchema & { $id: string };
 
@@ -31,6 +32,7 @@ export const namedSchemas = Object.values<unknown>({
   ...overview,
   ...queue,
   ...schedule,
+  ...session,
   ...health,
 })
   .filter((value): value is Named => typeof value === 'object' && value !== null && '$id' in value)

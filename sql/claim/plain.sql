@@ -2,7 +2,7 @@
 -- has the slots from :first_slots[i] to the one before :first_slots[i + 1].
 -- A queue with a claim limit gives nothing here, in case this replica has not heard of the limit yet. See
 -- claim/limited.sql.
--- :claim_holders is null if no consumer has a claim_id.
+-- :claim_holders is null if no consumer has a claim_id, and :sessions is if none has a session.
 with wanted as materialized (
   select
     :slots::integer as slots,

@@ -13,22 +13,9 @@ with expired as materialized (
 )
 update dibs.jobs j
 set
-  state = (case
-    when j.cancel_requested then 'cancelled'
-    when j.attempt >= j.max_attempts then 'dead'
-    when
-      -- include shared/may_be_ready.sql of=j
-      then 'ready'
-    else 'blocked'
-  end)::dibs.job_state,
-  is_head = j.is_head and j.head_place > 0 and not j.cancel_requested and j.attempt < j.max_attempts,
-  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
-  run_at = case when j.cancel_requested or j.attempt >= j.max_attempts then j.run_at else now() end,
-  finished_at = case when j.cancel_requested or j.attempt >= j.max_attempts then now() end,
   last_error = 'lease expired',
   lease_token = case when not j.cancel_requested then j.lease_token end,
-  lease_expires_at = null,
-  worker = null
+  -- include shared/lease_over.sql
 where j.queue_id = :queue_id
   and j.id = any (array(select id from expired))
   and j.id between (:ids::uuid[])[1] and (:ids::uuid[])[cardinality(:ids::uuid[])]

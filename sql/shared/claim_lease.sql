@@ -18,7 +18,8 @@ leased_at = statement_timestamp(),
 lease_seconds = null,
 worker = (:workers::text[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
 claim_id = null,
-claim_holder = (:claim_holders::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
+claim_holder = (:claim_holders::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]],
+session_id = (:sessions::uuid[])[((select consumers from picked))[width_bucket(j.id, (select ids from picked))]]
 where j.queue_id = :queue_id
   and j.id = any ((select ids from picked)::uuid[])
   and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)

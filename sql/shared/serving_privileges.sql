@@ -35,6 +35,8 @@ from (values
   ('table', 'samples', 'select, insert, delete'),
   ('table', 'scan_floors', 'select, insert, update, delete'),
   ('table', 'schedules', 'select, insert, update, delete'),
+  ('table', 'session_replicas', 'select, insert, update, delete'),
+  ('table', 'sessions', 'select, insert, update, delete'),
   ('table', 'this_database', 'select, update'),
   ('table', 'totals', 'select, insert, update, delete'),
   ('table', 'unique_windows', 'select, insert, update, delete'),
@@ -58,6 +60,7 @@ from (values
   ('function', 'place', 'execute'),
   ('function', 'refuse_claim', 'execute'),
   ('function', 'refuse_key', 'execute'),
+  ('function', 'refuse_session', 'execute'),
   ('function', 'regain_keys', 'execute'),
   ('function', 'unfinished_in_batch', 'execute')
 ) as needed (kind, name, privileges)

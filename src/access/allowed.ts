@@ -5,7 +5,7 @@ import { check, mayAll } from './checks.ts';
 import { type Need, needOf } from './needs.ts';
 import type { NewQueueLimit } from './newQueues.ts';
 import { settleVisible } from './settleVisible.ts';
-import { type Run, untilEnd } from './untilEnd.ts';
+import { heldUntilEnd, type Run, untilEnd } from './untilEnd.ts';
 
 const LONGEST_NAME = 256;
 /** Names come from keys and tokens. PostgreSQL takes no NUL, and no half of a character. */
@@ -88,6 +88,7 @@ export function createAllowed(verbs: Verbs, queues: QueuesOfJobs, limitNewQueues
         : need.looks && id !== undefined
           ? (request) => named({ ...(request as object), from: caller })
           : named;
+    if (need.holds && caller.onEnd) return heldUntilEnd(signed, caller.onEnd);
     return need.waits && caller.onEnd ? (untilEnd(signed, caller.onEnd) as Run) : signed;
   }
 

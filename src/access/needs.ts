@@ -47,6 +47,8 @@ export interface Need<R = any, A = any> {
   signed?: true;
   /** The request may wait for up to `wait_seconds`. It waits no longer when its caller ends. */
   waits?: true;
+  /** What it answers is held on (verbs/sessions.ts), until its caller ends. */
+  holds?: true;
   /** It concerns every queue, so it needs the pattern `*`. */
   everywhere?: true;
   /** Another scope that this request needs. */
@@ -66,6 +68,8 @@ interface Job {
 interface Claim {
   queues?: string[];
   claim_id?: string;
+  session?: string;
+  owner?: string | undefined;
 }
 interface Named {
   queue: string;
@@ -93,8 +97,11 @@ const scheduled = ({ spec }: { spec: { job: Job } }) => [queueOf(spec.job)];
 const claimed = ({ queues = [DEFAULT] }: Claim) => queues;
 /** Makes a name that a client chose different from the same name of another caller. */
 const ownName = (caller: string, name: string) => `${JSON.stringify(caller)} ${name}`;
-const ownClaim = <C extends Claim>(claim: C, caller: string): C =>
-  claim.claim_id === undefined ? claim : { ...claim, claim_id: ownName(caller, claim.claim_id) };
+const ownClaim = <C extends Claim>(claim: C, caller: string): C => {
+  const { claim_id, session } = claim;
+  const named = claim_id === undefined ? claim : { ...claim, claim_id: ownName(caller, claim_id) };
+  return session === undefined ? named : { ...named, owner: caller };
+};
 
 const settled = ({ acks = [], nacks = [] }: SettleRequest) =>
   new Set([...acks, ...nacks].flatMap(followUpsOf));
@@ -276,6 +283,8 @@ export const NEEDS = {
     narrowed: true,
     about: (_: unknown, batch?: Batch): Subject => ({ queue: batch?.queue, count: batch?.counts.cancelled }),
   },
+
+  holdSession: { scope: 'consume', holds: true, own: (request, caller) => ({ ...request, owner: caller }) },
 
   getSchedule: { ...look, narrowed: true },
   listSchedules: { ...look, narrowed: true },

@@ -1,4 +1,5 @@
 import type { OnEnd } from '../caller.ts';
+import type { HeldSession } from '../verbs/sessions.ts';
 
 interface Wait {
   wait_seconds?: number;
@@ -19,3 +20,13 @@ export const untilEnd = (run: Run, onEnd: OnEnd) => (request: Wait & { claim?: W
   const ended = { ...wait, onHangup };
   return run(request.claim ? { ...request, claim: ended } : ended).finally(() => forget());
 };
+
+/** Lets go of what a caller holds when its key is revoked. */
+export const heldUntilEnd =
+  (run: Run, onEnd: OnEnd): Run =>
+  async (request) => {
+    const held = (await run(request)) as HeldSession;
+    const forget = onEnd(() => held.letGo('revoked'));
+    void held.lost.then(forget);
+    return held;
+  };

@@ -18,6 +18,7 @@ import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
  *   Claims that came earlier took the jobs ......... waitLine.ts
  *   `wait_seconds` is over, or the replica stops ... step.ts, `wait over` and `closed`
  *   A newer request has the same `claim_id` ........ repeatable.ts, sql/claim/own.sql
+ *   Its session has ended .......................... claimSessions.ts, sql/claim/hold_sessions.sql; it is refused
  *   Memory is short, and the first job is large .... lease.ts, `SCARCE`; a claim without a job is refused: `overloaded`
  *   The consumer hung up ........................... step.ts, `hung up`; its jobs go back (lostLeases.ts)
  *
@@ -58,9 +59,10 @@ export type ClaimState = 'visiting' | 'waiting' | 'in a statement' | 'answered';
  *   wait    It looks at all of its queues, and then waits for jobs.
  *   look    It looks at all of its queues once. It did not ask to wait, its time is over, or a repeat takes its place.
  *   taken   It gets no more jobs, because another request with its claim_id leases.
+ *   ended   It gets no more jobs, because its session has ended.
  *   gone    It gets no more jobs, because its consumer hung up.
  */
-export const WISHES = ['wait', 'look', 'taken', 'gone'] as const;
+export const WISHES = ['wait', 'look', 'taken', 'ended', 'gone'] as const;
 export type Wish = (typeof WISHES)[number];
 
 /** A claim that is not answered yet. */
@@ -75,6 +77,8 @@ export interface Claim {
   limit: number;
   lease_seconds: number | undefined;
   worker: string | undefined;
+  /** Its leases end with this session. */
+  session: string | undefined;
   askers: Askers;
   /** Only a claim with a `claim_id` has one. */
   name: ClaimName | undefined;
@@ -128,6 +132,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined): Cl
     limit: request.limit ?? 1,
     lease_seconds: request.lease_seconds,
     worker: request.worker,
+    session: request.session,
     askers: askers(),
     name,
     jobs: [],
@@ -155,7 +160,8 @@ export function wantOnly(claim: Claim, wish: Wish): void {
 }
 
 /** It gets no more jobs. */
-export const isGivenUp = ({ wish }: Claim): boolean => wish === 'taken' || wish === 'gone';
+export const isGivenUp = ({ wish }: Claim): boolean =>
+  wish === 'taken' || wish === 'ended' || wish === 'gone';
 
 /** Whether it has looked at all of its queues. */
 export const hasLooked = (claim: Claim): boolean => claim.visit === claim.queues.length;

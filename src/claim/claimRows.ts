@@ -28,10 +28,12 @@ export interface Lease {
 }
 
 /**
- * The mark of a claim: a hash of its claim_id and its queues. With other queues, the same claim_id is another claim.
+ * The mark of a claim: a hash of its claim_id, its queues and its session. With others, the same claim_id is another
+ * claim.
  */
-export function markOf(id: string, queues: string[]): string {
-  const hash = createHash('sha256').update(JSON.stringify([id, ...queues.toSorted()]));
+export function markOf(id: string, queues: string[], session?: string): string {
+  const tied = session === undefined ? [] : [{ session }];
+  const hash = createHash('sha256').update(JSON.stringify([id, ...queues.toSorted(), ...tied]));
   return hash
     .digest('hex')
     .slice(0, 32)

@@ -6,6 +6,7 @@ import { type Prepared, prepared, row } from '../postgres/statements.ts';
 import type { Queue } from '../queues/cache.ts';
 import { type Claim, slotsOf } from './claim.ts';
 import { ownCalls } from './claimRows.ts';
+import { holdCalls } from './claimSessions.ts';
 import type { ClaimedRow, FairRow, FrontRow, LeasedRow } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { Scan } from './scans.ts';
@@ -38,6 +39,7 @@ export function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ro
     slots += slotsOf(claim);
   }
   const isNamed = claims.some((claim) => claim.name);
+  const isTied = claims.some((claim) => claim.session);
   return {
     queue_id: queue.id,
     slots,
@@ -47,6 +49,7 @@ export function parametersOf(queue: Queue, claims: Claim[], nonces: string[], ro
     lease_seconds: claims.map((claim) => claim.lease_seconds ?? queue.lease_seconds),
     workers: claims.map((claim) => claim.worker ?? null),
     claim_holders: isNamed ? claims.map((claim) => claim.name?.holder ?? null) : null,
+    sessions: isTied ? claims.map((claim) => claim.session ?? null) : null,
     holds_lock: hasClaimLimit(queue),
   };
 }
@@ -73,8 +76,14 @@ function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair 
 }
 
 /** What runs before the statement and after it, in its transaction. */
-function callsAround(db: Db, claims: Claim[], { claim_holders, slots }: Parameters, { known, way }: Scan) {
-  const { before, behind } = claim_holders ? ownCalls(db, claims) : { before: [], behind: [] };
+function callsAround(
+  db: Db,
+  claims: Claim[],
+  { claim_holders, sessions, slots }: Parameters,
+  { known, way }: Scan,
+) {
+  const { before: own, behind } = claim_holders ? ownCalls(db, claims) : { before: [], behind: [] };
+  const before = sessions ? [...holdCalls(claims), ...own] : own;
   if (way !== 'limited walk') return { before, behind };
   return {
     before: [...before, timeLimit(known.keySearch.limitMs(slots))],

@@ -1,7 +1,9 @@
 import type { RoundTrip } from '../batching/roundTrip.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
+import { sessionsOfOne } from '../errors.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import type { ClaimRequest } from './claim.ts';
 import type { ClaimPlaces } from './claimPlaces.ts';
@@ -20,10 +22,19 @@ export const checkClaim = ({ claim_id, worker }: ClaimRequest, at: string): void
 export function createClaims(context: {
   places: ClaimPlaces<DatabaseClaims>;
   ledger: Ledger;
+  /** Undefined where there are several databases. */
+  sessions?: Pick<Sessions, 'check'> | undefined;
   log: (error: unknown, message: string) => void;
 }) {
   const dispatcher = createDispatcher(context);
   const repeatable = new RepeatableClaims({ ...context, claim: dispatcher.claim });
+
+  /** @throws Refusal `session_not_found`, `invalid_request` */
+  function checkSession({ session, owner }: ClaimRequest, isSure = false): Promise<void> | undefined {
+    if (session === undefined) return undefined;
+    if (context.sessions) return context.sessions.check(session, owner, isSure);
+    throw sessionsOfOne('/session');
+  }
 
   return {
     /**
@@ -32,9 +43,14 @@ export function createClaims(context: {
     async claim(request: ClaimRequest): Promise<LeasedJob[]> {
       checkClaim(request, '');
       const { claim_id } = request;
+      // One that is known here may have ended. Then the claiming statement finds it out (claimSessions.ts).
+      const checked = checkSession(request);
+      if (checked) await checked;
       const claim = claim_id === undefined ? dispatcher.claim(request) : repeatable.claim(request, claim_id);
       request.onHangup?.(claim.abandon);
-      return claim.jobs;
+      const jobs = await claim.jobs;
+      if (jobs.length === 0 && !checked) await checkSession(request, true);
+      return jobs;
     },
 
     wake: dispatcher.wake,

@@ -5,12 +5,13 @@ import { createRaiseFloor } from '../floor/raiseFloor.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import { type Hold, type Memory, SMALL_BYTES } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
-import { isClaimTaken, isLockTimeout, isTimeLimit } from '../postgres/errorClasses.ts';
+import { isClaimTaken, isLockTimeout, isSessionEnded, isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queue } from '../queues/cache.ts';
 import { CLAIM_BYTES, type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { type Claimed, parametersOf, type Room, runClaim } from './claimingStatement.ts';
 import { enter, mayLeaseIn, namesOf, noteTaken } from './claimRows.ts';
+import { noteEnded } from './claimSessions.ts';
 import { isWalk } from './keySearch.ts';
 import { dealRows, type Leases } from './leasedJob.ts';
 import { hasClaimLimit } from './limits.ts';
@@ -45,11 +46,15 @@ interface Asked {
 
 /**
  * After a statement failed: whether it certainly leased nothing, and the next one will do better. That one goes without
- * the claims that other requests have, or leases from the front of the queue.
+ * the claims that other requests have or whose sessions have ended, or leases from the front of the queue.
  */
 async function mayDoBetter(error: unknown, db: Database, claims: Claim[], scan: Scan): Promise<boolean> {
   if (isClaimTaken(error)) {
     await noteTaken(db, claims);
+    return true;
+  }
+  if (isSessionEnded(error)) {
+    await noteEnded(db, claims);
     return true;
   }
   if (!isTimeLimit(error) || !isWalk(scan.way)) return false;

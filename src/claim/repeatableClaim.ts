@@ -57,7 +57,7 @@ export class RepeatableClaim {
     // With several databases, `lease` finds out which of them.
     this.#databases = all().slice(0, 1);
     const askedIn = this.#databases.map(({ db }) => db);
-    this.name = { mark: markOf(id, this.#queues), holder: randomUUID(), askedIn };
+    this.name = { mark: markOf(id, this.#queues, request.session), holder: randomUUID(), askedIn };
     this.#waitsUntil = performance.now() + (request.wait_seconds ?? 0) * 1000;
   }
 

@@ -56,7 +56,7 @@ function listen(
   rooms: Rooms,
   placed: (queue?: string) => void = () => undefined,
 ): Promise<void> {
-  const { claims, repair, keys, batchWaits } = rooms;
+  const { claims, repair, keys, batchWaits, sessionDuty } = rooms;
   return notifier.start({
     here: claims.wake,
     coming: claims.expect,
@@ -69,9 +69,11 @@ function listen(
       batchWaits.ended(ids);
     },
     placed,
+    sessions: sessionDuty.heard,
     anywhere() {
       placed();
       lookAnywhere(rooms);
+      sessionDuty.heard();
       rest.heardActive();
     },
     active: rest.heardActive,
@@ -81,11 +83,12 @@ function listen(
 }
 
 async function close(base: Base, rooms: Rooms, duties: Duties | undefined): Promise<void> {
-  const { claims, keys, audit, loopLag } = rooms;
+  const { claims, keys, audit, loopLag, sessions } = rooms;
   const { tally, totals, notifier, log } = base;
   // Connections of consumers that hung up may be closing still. Node tells of that at the end of a loop.
   for (let loops = 0; loops < 2; loops++) await nextLoop();
   await claims.idle();
+  await sessions.idle().catch((error) => log(error, 'the ends of connections of sessions were not told'));
   await duties?.stop();
   await keys.noteUse().catch((error) => log(error, 'the last use of access keys was not noted'));
   await audit.idle();
@@ -101,10 +104,14 @@ export function openDatabaseEngine(name: string, options: OpenOptions): Database
   const base = createBase(options);
   const { clock, log } = base;
   let duties: Duties | undefined;
-  const rooms = createRooms(base, {
+  const rooms: Rooms = createRooms(base, {
     logAct: options.logAct,
     claimsOf: options.claimsOf,
     operationStarted: () => duties?.workOnOperations(),
+    sessionsChanged() {
+      rooms.sessionDuty.heard();
+      duties?.lookAtSessions();
+    },
   });
 
   return {
@@ -134,6 +141,7 @@ export function openDatabaseEngine(name: string, options: OpenOptions): Database
       rooms.claims.close();
       rooms.waits.close();
       rooms.batchWaits.close();
+      rooms.sessions.close();
     },
 
     stop: () => close(base, rooms, duties),

@@ -36,6 +36,8 @@ import { createJobLooks } from '../looking/jobs.ts';
 import { createOverview } from '../looking/overview.ts';
 import { createQueueLooks } from '../looking/queues.ts';
 import { createWorkers } from '../looking/workers.ts';
+import { createSessionDuty } from '../maintenance/sessions.ts';
+import { createEndLeases } from '../maintenance/sweeper.ts';
 import { createDutyLog } from '../metrics/dutyLog.ts';
 import { createLoopLag } from '../metrics/loopLag.ts';
 import { operationAdmin } from '../operations/operations.ts';
@@ -47,6 +49,7 @@ import { createQueueNumbers } from '../queues/numbers.ts';
 import { createReceive } from '../relay/receive.ts';
 import { createRelay } from '../relay/relay.ts';
 import { scheduleAdmin } from '../schedules/schedules.ts';
+import { createSessions } from '../sessions/sessions.ts';
 import { createFollowUpBatcher } from '../settle/followUpBatcher.ts';
 import { createFollowUps } from '../settle/followUps.ts';
 import { createSettleMany } from '../settle/settleMany.ts';
@@ -55,7 +58,10 @@ import { createJobWaits } from '../waiting/wait.ts';
 import type { Base } from './base.ts';
 
 /** The rooms that a job goes through: in, out on leases, and to its end. */
-function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
+function jobRooms(
+  base: Base,
+  { claimsOf, sessionsChanged }: Pick<RoomOptions, 'claimsOf' | 'sessionsChanged'>,
+) {
   const { db, inRoundTrip, inCautiousRoundTrip, crossing } = base;
   const relay = crossing && createRelay({ ...base, crossing });
   const groups = createGroupHeads({ ...base, joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.advance) });
@@ -82,9 +88,10 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     settlement,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
+  const sessions = createSessions({ ...base, changed: sessionsChanged });
   const claims = claimsIn(
     databaseClaims,
-    claimsOf?.(databaseClaims) ?? createClaims({ ...base, places: inOne(databaseClaims) }),
+    claimsOf?.(databaseClaims) ?? createClaims({ ...base, places: inOne(databaseClaims), sessions }),
   );
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
@@ -106,6 +113,8 @@ function jobRooms(base: Base, claimsOf: RoomOptions['claimsOf']) {
     receive: createReceive({ ...base, ...enqueue, groups }),
     enqueueOnce: idempotentEnqueue({ ...base, ...enqueue, insertOnce, closed: waits.closed }),
     claims,
+    sessions,
+    sessionDuty: createSessionDuty({ ...base, endLeases: createEndLeases({ ...base, settlement, groups }) }),
     settlement,
     followUps,
     settleMany: createSettleMany({
@@ -207,6 +216,8 @@ export interface RoomOptions {
   /** Is given a line for each act that needs the scope `admin`. */
   logAct?: (fields: Record<string, unknown>, message: string) => void;
   operationStarted(): void;
+  /** A session was opened here, or its connection has ended. */
+  sessionsChanged?: (() => void) | undefined;
   /** The claims of all databases of a replica, where there are several. This one is added to them. */
   claimsOf?: ((own: DatabaseClaims) => Claims) | undefined;
 }
@@ -214,9 +225,9 @@ export interface RoomOptions {
 /** All rooms. Each takes from the ones before it. */
 export function createRooms(
   base: Base,
-  { logAct = () => undefined, operationStarted, claimsOf }: RoomOptions,
+  { logAct = () => undefined, operationStarted, ...options }: RoomOptions,
 ) {
-  const forJobs = jobRooms(base, claimsOf);
+  const forJobs = jobRooms(base, options);
   const forQueues = queueRooms(base, forJobs, operationStarted);
   return {
     ...forJobs,

@@ -57,6 +57,8 @@ export function verbsOf(rooms: Rooms): Omit<Verbs, 'settleAndClaim'> {
     closeBatch: batches.close,
     cancelBatch: batches.cancel,
 
+    holdSession: rooms.sessions.hold,
+
     getSchedule: schedules.get,
     listSchedules: schedules.list,
     putSchedule: schedules.put,

@@ -48,6 +48,9 @@ const OPERATIONS_MS = 500;
 const RELAY_MS = 500;
 const RELOCATIONS_MS = 2000;
 const BATCHES_MS = 500;
+/** A replica is taken for dead when it has not renewed its row for 2.5 s (sql/shared/session_replica.sql). */
+const SESSION_REPLICAS_MS = 500;
+const SESSIONS_MS = 1000;
 const REGAIN_MS = 200;
 const PRUNE_BATCHES_MS = 60_000;
 const PRUNE_OPERATIONS_MS = 60_000;
@@ -91,6 +94,8 @@ interface Context {
   count(): Promise<boolean>;
   operations: { run(): Promise<boolean> };
   batchDuty: { run(): Promise<boolean> };
+  sessions: { renew(): Promise<boolean>; isHolding(): boolean };
+  sessionDuty: { run(): Promise<boolean | number>; mayBeAny(): boolean };
   queueNumbers: { run(): Promise<boolean> };
   /** Set where there are several databases. */
   relay: Relay | undefined;
@@ -118,6 +123,7 @@ const always = () => true;
  */
 function dutiesOf(context: Context): Duty[] {
   const { clock, repair, claims, keys, arrivals, count, operations, rest, relay, relocations } = context;
+  const { sessions, sessionDuty } = context;
   const inTurn = createSemaphore(1);
   /**
    * A duty that deletes what nobody sees any more. While the replica dozes, these run one after the other, on one
@@ -180,6 +186,13 @@ function dutiesOf(context: Context): Duty[] {
     { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
 
     // These send a statement only when there is something to do, or somebody looks at the metrics.
+    {
+      name: 'session_replicas',
+      everyMs: SESSION_REPLICAS_MS,
+      run: sessions.renew,
+      worksNow: sessions.isHolding,
+    },
+    { name: 'sessions', everyMs: SESSIONS_MS, run: sessionDuty.run, worksNow: sessionDuty.mayBeAny },
     { name: 'lost_leases', everyMs: LOST_LEASES_MS, run: claims.giveBackLost, worksNow: always },
     { name: 'keys', everyMs: KEYS_MS, run: keys.follow, worksNow: always },
     { name: 'key_use', everyMs: KEY_USE_MS, run: keys.noteUse, worksNow: always },
@@ -212,6 +225,9 @@ export function startDuties(context: Context) {
 
     /** An operation was started here. */
     workOnOperations: (): void => void duties.get('operations')?.runNow(),
+
+    /** A session was opened here, or its connection has ended. */
+    lookAtSessions: (): void => void duties.get('sessions')?.runNow(),
 
     async stop(): Promise<void> {
       context.repair.stop();

@@ -61,30 +61,36 @@ const statements = {
   dueLeases: prepared('maintenance/due_leases', row<Due>()),
   rescue: prepared('maintenance/rescue', row<Moved & Changed & MayBeKeyless>()),
   dueScheduled: prepared('maintenance/due_scheduled', row<Due>()),
+  endLeases: prepared('sessions/end_leases', row<Moved & Changed & MayBeKeyless>()),
   promote: prepared('maintenance/promote', row<Moved>()),
   dueExpiries: prepared('maintenance/due_expiries', row<Due>()),
   expire: prepared('maintenance/expire', row<Moved & Changed>()),
 };
 
-/**
- * One kind of sweep: a statement that finds jobs, and `move`, which moves those of one queue in the order of their
- * times.
- */
-interface Sweep {
-  find(db: Db, place: Place): Promise<Due[]>;
-  /** The `after_id` with which the search begins. */
-  firstId: string;
+/** What is done to jobs of one queue. */
+interface Move {
   move(db: Db, queueId: number, ids: string[]): Promise<(Moved & Changed)[]>;
   /** Counts the jobs that were moved. */
   tell?(queueId: number, jobs: (Moved & Changed)[]): void;
 }
 
+/**
+ * One kind of sweep: a statement that finds jobs, and `move`, which moves those of one queue in the order of their
+ * times.
+ */
+interface Sweep extends Move {
+  find(db: Db, place: Place): Promise<Due[]>;
+  /** The `after_id` with which the search begins. */
+  firstId: string;
+}
+
+/** Moves jobs, and does what has to be done after it. Returns how many it has moved. */
 async function moveDue(
-  { db, queues, arrivals, notifier, waiters, settlement, groups }: Context,
-  { move, tell }: Sweep,
+  { db, queues, arrivals, notifier, waiters, settlement, groups }: Omit<Context, 'clock' | 'throttle'>,
+  { move, tell }: Move,
   queueId: number,
   ids: string[],
-): Promise<void> {
+): Promise<number> {
   const jobs = await arrivals.watch(
     () => [queueId],
     () => move(db, queueId, ids),
@@ -93,10 +99,11 @@ async function moveDue(
   waiters.changed(jobs);
   await regainAtOnce({ db, notifier }, jobs);
   const queue = await queues.byId(queueId);
-  if (!queue) return;
+  if (!queue) return jobs.length;
   await settlement.dropCancelled(queue, jobs);
   if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) notifier.ready(queue.name);
   await groups.advanceAfter(jobs);
+  return jobs.length;
 }
 
 /**
@@ -201,6 +208,26 @@ export function rescueLeases(context: Context & { leaseHorizon: ScanHorizon; res
       return sweep();
     });
 }
+
+/**
+ * Takes back leases of one queue whose sessions have ended, in the order of their ids: an array that ascends. Returns
+ * how many: it leaves those alone that somebody has locked.
+ */
+export const createEndLeases =
+  (context: Omit<Context, 'clock' | 'throttle'>) =>
+  (queueId: number, ids: string[]): Promise<number> =>
+    moveDue(
+      context,
+      {
+        move: async (db, queue_id, ended) =>
+          db.query(statements.endLeases, { queue_id, ...(await positionsFor(db, ended)) }),
+        tell: context.tally.rescued,
+      },
+      queueId,
+      ids,
+    );
+
+export type EndLeases = ReturnType<typeof createEndLeases>;
 
 /** Makes scheduled jobs ready, or blocked in their groups, when their `run_at` has come. */
 export const promoteScheduled = (context: Context & { scheduledHorizon: ScanHorizon }) =>

@@ -65,6 +65,9 @@ export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '5
 /** Whether another request has the claim of a request that was about to lease (sql/functions/refuse_claim.sql). */
 export const isClaimTaken = (error: unknown): boolean => sqlState(error) === 'DB001';
 
+/** Whether the session of a claim that was about to lease has ended (sql/functions/refuse_session.sql). */
+export const isSessionEnded = (error: unknown): boolean => sqlState(error) === 'DB006';
+
 /** Whether all numbers of queues are in use (sql/functions/next_queue_id.sql). */
 export const isWithoutQueueNumber = (error: unknown): boolean => sqlState(error) === 'DB002';
 

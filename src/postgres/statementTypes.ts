@@ -573,6 +573,7 @@ export interface StatementTypes {
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | TextArray | null;
       claim_holders: (string | null)[] | null;
+      sessions: (string | null)[] | null;
     };
     columns: {
       slot: number;
@@ -623,6 +624,7 @@ export interface StatementTypes {
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | TextArray | null;
       claim_holders: (string | null)[] | null;
+      sessions: (string | null)[] | null;
     };
     columns: {
       slot: number;
@@ -651,6 +653,14 @@ export interface StatementTypes {
       first_position: number;
       holds_all: boolean;
       ms: number;
+    };
+  };
+  'claim/hold_sessions': {
+    parameters: {
+      sessions: (string | null)[] | null;
+    };
+    columns: {
+      refused: boolean;
     };
   };
   'claim/hurry': {
@@ -696,6 +706,7 @@ export interface StatementTypes {
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | TextArray | null;
       claim_holders: (string | null)[] | null;
+      sessions: (string | null)[] | null;
     };
     columns: {
       slot: number;
@@ -777,6 +788,7 @@ export interface StatementTypes {
       lease_seconds: (number | null)[] | null;
       workers: (string | null)[] | TextArray | null;
       claim_holders: (string | null)[] | null;
+      sessions: (string | null)[] | null;
     };
     columns: {
       slot: number;
@@ -3792,6 +3804,134 @@ export interface StatementTypes {
     };
     columns: {
       name: string;
+    };
+  };
+  'sessions/end': {
+    parameters: {
+      from: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'sessions/end_leases': {
+    parameters: {
+      queue_id: number | null;
+      ids: (string | null)[] | null;
+      positions: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      group: string;
+      awaited: boolean;
+      is_keyless: boolean;
+    };
+  };
+  'sessions/find': {
+    parameters: {
+      session: string | null;
+      owner: string | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'sessions/forget': {
+    parameters: Record<never, never>;
+    columns: Record<never, never>;
+  };
+  'sessions/keep': {
+    parameters: {
+      replica: string | null;
+      sessions: (string | null)[] | null;
+      connections: (string | null)[] | null;
+    };
+    columns: {
+      connection: string;
+      is_there: boolean;
+    };
+  };
+  'sessions/known': {
+    parameters: {
+      sessions: (string | null)[] | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'sessions/leases': {
+    parameters: {
+      limit: number | null;
+    };
+    columns: {
+      queue_id: number;
+      ids: (string | null)[];
+    };
+  };
+  'sessions/let_go': {
+    parameters: {
+      sessions: (string | null)[] | null;
+      connections: (string | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
+  'sessions/look': {
+    parameters: Record<never, never>;
+    columns: {
+      are_any: boolean;
+      are_ending: boolean;
+      in_ms: number;
+    };
+  };
+  'sessions/lose_replicas': {
+    parameters: {
+      from: string | null;
+    };
+    columns: Record<never, never>;
+  };
+  'sessions/open': {
+    parameters: {
+      replica: string | null;
+      session: string | null;
+      resume_seconds: number | null;
+      owner: string | null;
+      connection: string | null;
+      most: number | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
+  'sessions/renew': {
+    parameters: {
+      replica: string | null;
+    };
+    columns: {
+      renewed: boolean;
+      held: number;
+    };
+  };
+  'sessions/resume': {
+    parameters: {
+      replica: string | null;
+      resume_seconds: number | null;
+      connection: string | null;
+      session: string | null;
+      owner: string | null;
+    };
+    columns: {
+      resume_seconds: number;
+    };
+  };
+  'sessions/unheld': {
+    parameters: {
+      replica: string | null;
+      connections: (string | null)[] | null;
+    };
+    columns: {
+      session: string;
+      connection: string;
     };
   };
   'settle/ack': {

@@ -12,6 +12,7 @@
  *                                      longer.
  *   keys <sender>                      Access keys have changed. SQL sends it, with the change.
  *   placed <sender> <queue>            The queue goes to another database, has gone there, or has come back. SQL sends it, in home.
+ *   sessions <sender>                  The sender holds sessions (src/maintenance/sessions.ts).
  *   active <sender>                    The sender does something. `due sql`: SQL has enqueued a job that becomes due.
  *   looked <sender> [<ms>]             The sender has looked for what is due (src/maintenance/rest.ts): the next thing
  *                                      in so many ms. SQL sends it, with the look.
@@ -21,7 +22,7 @@
 
 /** Sends a notification of this replica. Resolves when it, and all before it, are sent. */
 export type Send = (
-  verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced' | 'active',
+  verb: 'wait' | 'ready' | 'hello' | 'done' | 'replaced' | 'sessions' | 'active',
   about?: string,
 ) => Promise<unknown>;
 
@@ -50,6 +51,8 @@ export interface NotifierListeners {
   keysChanged(): void;
   /** A queue goes to another database, has gone there, or has come back. */
   placed(queue: string): void;
+  /** There are sessions, at another replica. */
+  sessions(): void;
   /** Notifications may be lost: any queue may have something ready. */
   anywhere(): void;
   /** Another replica, or SQL, does something. */
@@ -80,6 +83,7 @@ export function tell(listeners: NotifierListeners, { verb, sender, about, rest }
   else if (verb === 'done') listeners.finished(about.split(','));
   else if (verb === 'looked') listeners.looked(sender, about === '' ? undefined : Number(about));
   else if (verb === 'keys') listeners.keysChanged();
+  else if (verb === 'sessions') listeners.sessions();
   else if (verb === 'placed') listeners.placed(about);
   else if (verb === 'replaced') {
     const [mark = '', request = ''] = about.split(',');

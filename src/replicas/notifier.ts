@@ -94,6 +94,9 @@ export function createNotifier(options: {
     /** Tells the other replicas that this request of a claim waits in vain. */
     replaced: (mark: string, request: string): void => void send('replaced', `${mark},${request}`),
 
+    /** Tells the other replicas that there are sessions. */
+    sessions: (): void => void send('sessions'),
+
     waiting: waits.waiting,
 
     /** Sends what is still to be sent. Nothing is sent after that. */

@@ -15,6 +15,10 @@ export interface ClaimRequest extends Waits, Signed {
   worker?: string;
   /** The client's name for the claim. While a lease of it runs, the same name is answered those leases again. */
   claim_id?: string;
+  /** The leases end with this session. */
+  session?: string;
+  /** Whose session it must be. Undefined: nobody needs a key. */
+  owner?: string | undefined;
   /** What the request holds of the memory budget. */
   hold?: () => Hold;
 }
@@ -34,7 +38,7 @@ export interface ClaimVerbs {
    * such queue, it answers an empty list.
    * Guarantee: no two leases of a job run at once. Claims that wait are served in the order of arrival. A claim whose
    * client is gone gets no job. Jobs that it has leased already go back, and their attempts are not charged.
-   * @throws Refusal `invalid_request`, `overloaded`, `unavailable`
+   * @throws Refusal `invalid_request`, `session_not_found`, `overloaded`, `unavailable`
    */
   claim(request: ClaimRequest): Promise<LeasedJob[]>;
 }

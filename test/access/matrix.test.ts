@@ -131,7 +131,7 @@ function expectForeign(answer: Answer, { foreign, shows, hides = shows }: Case, 
   if (foreign === 403) expectProblem(answer, 403, 'forbidden');
   else if (foreign === 404) {
     expect(answer.status, answer.text).toBe(404);
-    expect(answer.body.code).toMatch(/^(job|schedule|operation|batch)_not_found$/);
+    expect(answer.body.code).toMatch(/^(job|schedule|operation|batch|session)_not_found$/);
   } else {
     expect(answer.status, answer.text).toBe(200);
     if (foreign === 'item 404') expect(answer.body.acks[0].status).toBe(404);

@@ -37,6 +37,7 @@ const ROOMS = [
   'src/settle/',
   'src/batches/',
   'src/schedules/',
+  'src/sessions/',
   'src/claim/',
   'src/maintenance/',
   'src/counting/',

@@ -298,7 +298,7 @@ test('the document says which bodies may be left out, and the service agrees', a
     expect({ name, required: operation.requestBody.required }).toEqual({ name, required: refused });
     if (!refused) optional.push(name);
   }
-  expect(optional).toEqual(['claimJobs', 'redriveQueue']);
+  expect(optional).toEqual(['claimJobs', 'redriveQueue', 'holdSession']);
 });
 
 /** Without each of these, some generator writes code that reads badly or does not compile. */

@@ -6,6 +6,7 @@ import {
   queueElsewhere,
   type Refusal,
   tooManyOperations,
+  tooManySessions,
 } from '../../src/errors.ts';
 import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
 import { onServer } from '../support/database.ts';
@@ -69,9 +70,9 @@ async function withoutNumbers(request: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** As it is answered where there are several databases. */
+/** As it is answered where there are several databases, or as many of something as there may be. */
 async function whereSeveral(
-  verb: 'ack' | 'nack' | 'configureQueue' | 'createBatch' | 'enqueue' | 'relocateQueue',
+  verb: 'ack' | 'nack' | 'configureQueue' | 'createBatch' | 'enqueue' | 'holdSession' | 'relocateQueue',
   refusal: Refusal,
   request: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -196,6 +197,14 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
     batch_closed: async () => call('POST', `/batches/${await newBatch(true)}/close`),
   },
   cancelBatch: { batch_not_found: unknownBatch('DELETE') },
+  claimJobs: {
+    session_not_found: () => call('POST', '/jobs/claim', { session: UNKNOWN_TOKEN }),
+  },
+  holdSession: {
+    session_not_found: () => call('POST', '/sessions', { session: UNKNOWN_TOKEN }),
+    too_many_sessions: () =>
+      whereSeveral('holdSession', tooManySessions(10_000), () => call('POST', '/sessions', {})),
+  },
   releaseJob: onLease('release'),
   extendLease: onLease('extend', { lease_seconds: 30 }),
   getJob: { job_not_found: unknownJob('GET') },

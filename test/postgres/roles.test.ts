@@ -116,6 +116,8 @@ const SERVES: Privileges = {
   'table dibs.samples': 'delete, insert, select',
   'table dibs.scan_floors': ALL,
   'table dibs.schedules': ALL,
+  'table dibs.session_replicas': ALL,
+  'table dibs.sessions': ALL,
   'table dibs.this_database': 'select, update',
   'table dibs.totals': ALL,
   'table dibs.unique_windows': ALL,
@@ -139,6 +141,7 @@ const SERVES: Privileges = {
   'function dibs.place': 'execute',
   'function dibs.refuse_claim': 'execute',
   'function dibs.refuse_key': 'execute',
+  'function dibs.refuse_session': 'execute',
   'function dibs.regain_keys': 'execute',
   'function dibs.unfinished_in_batch': 'execute',
 };

@@ -29,6 +29,7 @@ const DEAF: NotifierListeners = {
   blocked: nothing,
   replaced: nothing,
   placed: nothing,
+  sessions: nothing,
   keysChanged: nothing,
   anywhere: nothing,
   active: () => undefined,

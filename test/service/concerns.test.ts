@@ -106,6 +106,7 @@ describe('the verbs of an engine', () => {
     explainBatch: () => engine.explainBatch({ id }),
     closeBatch: () => engine.closeBatch({ id }),
     cancelBatch: () => engine.cancelBatch({ id }),
+    holdSession: () => engine.holdSession({ session: id }),
     getSchedule: () => engine.getSchedule({ name: 's' }),
     listSchedules: () => engine.listSchedules({ limit: 1, max_bytes: 1 }),
     putSchedule: () =>
@@ -147,6 +148,7 @@ describe('the verbs of an engine', () => {
         'batch_not_found',
       ]),
     ),
+    holdSession: 'session_not_found',
     deleteQueue: 'queue_not_found',
     getOperation: 'operation_not_found',
     stopOperation: 'operation_not_found',

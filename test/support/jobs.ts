@@ -113,6 +113,7 @@ export const oneClaim = (queue_id: number, slots: number) => ({
   last_positions: [2 ** 53 - 1],
   claim_ids: null,
   claim_holders: null,
+  sessions: null,
 });
 
 /** The parameters of `claim/fair`, as above. */

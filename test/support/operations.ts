@@ -1,6 +1,6 @@
 import type { Scope } from '../../src/caller.ts';
 import type { as } from './access.ts';
-import { UNKNOWN_ID } from './moves.ts';
+import { UNKNOWN_ID, UNKNOWN_TOKEN } from './moves.ts';
 import type { Method } from './service.ts';
 
 /*
@@ -428,6 +428,9 @@ export const OPERATIONS: Record<string, Entry> = {
   closeBatch: one('POST', 200, 404, ({ batch }) => ({ path: `/batches/${batch}/close` })),
   // access/batches has a batch with jobs in a foreign queue.
   cancelBatch: one('DELETE', 200, 404, ({ batch }) => ({ path: `/batches/${batch}` })),
+
+  // What it holds does not end. sessions/sessionKeys does so.
+  holdSession: one('POST', 404, 404, () => ({ path: '/sessions', body: { session: UNKNOWN_TOKEN } })),
 
   listSchedules: {
     method: 'GET',

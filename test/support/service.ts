@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { buildApp } from '../../routes/app.ts';
 import type { Certificates } from '../../routes/http/security/certificates.ts';
@@ -30,6 +31,12 @@ export interface Answer {
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS' | 'TRACE';
+
+/** What has come of an answer that does not end. */
+async function begun(answer: Readable): Promise<string> {
+  for await (const part of answer) return String(part);
+  return '';
+}
 
 /**
  * A replica in this process, not listening, on a new database or the one at `databaseUrl`. It serves with the privileges
@@ -148,14 +155,16 @@ export async function startService(
       url: path,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       payload: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+      payloadAsStream: path === '/sessions',
     });
+    const text = path === '/sessions' ? await begun(response.stream()) : response.body;
     const answer: Answer = {
       status: response.statusCode,
       headers: response.headers as Record<string, string | undefined>,
-      text: response.body,
+      text,
       body:
         method !== 'HEAD' && /json/.test(String(response.headers['content-type']))
-          ? JSON.parse(response.body)
+          ? JSON.parse(text)
           : undefined,
     };
     checkAnswer(method, path, answer);

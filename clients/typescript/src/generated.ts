@@ -202,6 +202,8 @@ export interface ClaimRequest {
   worker?: string;
   /** A name for this claim, new for each one. A repeat with the same name gets the same leases while any of them lasts, so a lost answer loses no job. While the first request still waits, a repeat replaces it. */
   claim_id?: string;
+  /** A session that you hold (`POST /sessions`). The leases end with it, when its connection is lost. Default: none. */
+  session?: string;
   payload_format?: PayloadFormat;
 }
 
@@ -1069,6 +1071,26 @@ export interface ScheduleSpec {
   retry_at?: string | null;
 }
 
+/** A line of the answer. The first one has the id. Then there is an empty object every 3 s. The last one has `lost`. */
+export interface SessionLine {
+  /** In the first line: the id for claims. */
+  session?: string;
+  /** In the first line: how long the session can be resumed. */
+  resume_seconds?: number;
+  lost?: SessionLoss;
+}
+
+/** Why this connection holds the session no longer. `resumed`: another connection has it. `session_ended`: it was not renewed in time. `stopping`: this replica stops; resume the session. `revoked`: the access key may do nothing any more. */
+export type SessionLoss = 'resumed' | 'session_ended' | 'stopping' | 'revoked';
+
+/** A session to open, or to resume. */
+export interface SessionRequest {
+  /** The session to resume, also at another replica. Default: a new one. */
+  session?: string;
+  /** How long after the end of its connection the session can be resumed. Then it ends. Default: 2, and for a resumed session what it had. */
+  resume_seconds?: number;
+}
+
 /** Up to 1000 items in all, each the body of the single call plus `id`. With `claim`, the answer also has the next jobs. */
 export interface SettleRequest {
   /** Jobs that are done. */
@@ -1540,6 +1562,14 @@ export const closeBatch = (
   options: CallOptions = {},
 ): Promise<Batch> =>
   client.request({ method: 'POST', path: `/batches/${encodeURIComponent(id)}/close` }, options);
+
+/** Hold a session: leases that end when this connection is lost */
+export const holdSession = (
+  client: Caller,
+  body?: SessionRequest,
+  options: CallOptions = {},
+): Promise<SessionLine> =>
+  client.request({ method: 'POST', path: '/sessions', body }, options);
 
 /** Cancel, retry, delete or move any number of jobs */
 export const startOperation = (

@@ -85,6 +85,10 @@ export const openApi: FastifyDynamicSwaggerOptions = {
           'Any number of jobs that belong together. When all of them have ended, the jobs that follow are enqueued.',
       },
       {
+        name: 'Sessions',
+        description: 'Leases that end at once when the connection of their worker is lost.',
+      },
+      {
         name: 'Operations',
         description: 'Cancel, retry, delete or move any number of jobs, in the background.',
       },

@@ -36,6 +36,7 @@ async function openRooms(url: string, claimsOf: Parameters<typeof createRooms>[1
     looked: base.rest.heardLook,
     keysChanged: log,
     placed: log,
+    sessions: log,
   });
   const duties = startDuties({
     ...base,

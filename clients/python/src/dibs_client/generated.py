@@ -15,6 +15,7 @@ OnDuplicate = Literal["keep", "replace"]
 PayloadFormat = Literal["json", "text"]
 QueueName = str
 ScheduleName = str
+SessionLoss = Literal["resumed", "session_ended", "stopping", "revoked"]
 UniqueUntil = Literal["finished", "claimed"]
 
 
@@ -156,6 +157,7 @@ class ClaimRequest(TypedDict):
     wait_seconds: NotRequired[float]
     worker: NotRequired[str]
     claim_id: NotRequired[str]
+    session: NotRequired[str]
     payload_format: NotRequired[PayloadFormat]
 
 
@@ -767,6 +769,21 @@ class ScheduleSpec(TypedDict):
     last_run_at: NotRequired[str | None]
     last_error: NotRequired[str | None]
     retry_at: NotRequired[str | None]
+
+
+class SessionLine(TypedDict):
+    """A line of the answer. The first one has the id. Then there is an empty object every 3 s. The last one has `lost`."""
+
+    session: NotRequired[str]
+    resume_seconds: NotRequired[float]
+    lost: NotRequired[SessionLoss]
+
+
+class SessionRequest(TypedDict):
+    """A session to open, or to resume."""
+
+    session: NotRequired[str]
+    resume_seconds: NotRequired[float]
 
 
 class SettleRequest(TypedDict):
@@ -1410,6 +1427,20 @@ class Operations:
         return self.request(
             "POST",
             f'/batches/{quote(id, safe="")}/close',
+            timeout=timeout,
+        )
+
+    def hold_session(
+        self,
+        body: "SessionRequest | None" = None,
+        *,
+        timeout: float | None = None,
+    ) -> "SessionLine":
+        """Hold a session: leases that end when this connection is lost."""
+        return self.request(
+            "POST",
+            "/sessions",
+            body or {},
             timeout=timeout,
         )
 

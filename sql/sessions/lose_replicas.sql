@@ -1,0 +1,11 @@
+-- Replicas that have not renewed their rows have ended, and with them the connections of their sessions.
+-- Leaves alone what was so before :from (src/maintenance/rescueGrace.ts).
+with dead as (
+  delete from dibs.session_replicas
+  where alive_until <= now() and alive_until >= :from::timestamptz
+  returning id, alive_until
+)
+update dibs.sessions s
+set replica = null, ends_at = dead.alive_until + s.resume_seconds * interval '1 second'
+from dead
+where s.replica = dead.id;

@@ -1,0 +1,32 @@
+import { type Call, callOf } from '../postgres/pipeline.ts';
+import type { Db } from '../postgres/pool.ts';
+import { planned, prepared, row } from '../postgres/statements.ts';
+import { type Claim, wantOnly } from './claim.ts';
+
+/* Claims whose leases are tied to sessions. See docs/decisions/0105-sessions.md. */
+
+const statements = {
+  hold: prepared('claim/hold_sessions'),
+  known: planned('sessions/known', row<{ id: string }>()),
+};
+
+const sessionsOf = (claims: Claim[]): string[] => [
+  ...new Set(claims.flatMap(({ session }) => (session === undefined ? [] : [session]))),
+];
+
+/**
+ * The call that claims with sessions need before a claiming statement, in its transaction. It fails (isSessionEnded)
+ * when one of the sessions has ended, and keeps the others from ending meanwhile.
+ */
+export function holdCalls(claims: Claim[]): Call[] {
+  const sessions = sessionsOf(claims);
+  return sessions.length > 0 ? [callOf(statements.hold, { sessions })] : [];
+}
+
+/** After a transaction failed (isSessionEnded): finds out which claims may not lease, and notes it in them. */
+export async function noteEnded(db: Db, claims: Claim[]): Promise<void> {
+  const rows = await db.query(statements.known, { sessions: sessionsOf(claims) });
+  const known = new Set(rows.map(({ id }) => id));
+  for (const claim of claims)
+    if (claim.session !== undefined && !known.has(claim.session)) wantOnly(claim, 'ended');
+}

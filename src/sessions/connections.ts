@@ -1,0 +1,137 @@
+import type { Ledger } from '../ledger.ts';
+import type { Database } from '../postgres/pool.ts';
+import { createSemaphore } from '../postgres/semaphore.ts';
+import { planned, row } from '../postgres/statements.ts';
+import type { SessionLoss } from '../verbs/sessions.ts';
+
+const statements = {
+  letGo: planned('sessions/let_go'),
+  renew: planned('sessions/renew', row<{ renewed: boolean; held: number }>()),
+  keep: planned('sessions/keep', row<{ connection: string; is_there: boolean }>()),
+  unheld: planned('sessions/unheld', row<Gone>()),
+};
+
+interface Gone {
+  session: string;
+  connection: string;
+}
+
+/** A connection of this replica that holds a session, or is about to. */
+export interface Connection extends Gone {
+  isOpen: boolean;
+  lost(why: SessionLoss): void;
+}
+
+const listed = (some: Gone[]) => ({
+  sessions: some.map(({ session }) => session),
+  connections: some.map(({ connection }) => connection),
+});
+
+/** Tells the database of connections that have ended, with one statement at a time. What fails is told again. */
+function createGone(tell: (some: Gone[]) => Promise<unknown>) {
+  let gone: Gone[] = [];
+  let telling: Promise<void> | undefined;
+
+  async function tellAll(): Promise<void> {
+    while (gone.length > 0) {
+      const told = gone;
+      gone = [];
+      await tell(told).catch((error) => {
+        gone.push(...told);
+        throw error;
+      });
+    }
+  }
+
+  return {
+    areAny: () => gone.length > 0,
+    add: (one: Gone): void => void gone.push(one),
+    tell(): Promise<void> {
+      telling ??= tellAll().finally(() => {
+        telling = undefined;
+      });
+      return telling;
+    },
+  };
+}
+
+/** The connections of this replica that hold sessions, and what the database knows of them. */
+export function createConnections(context: {
+  db: Database;
+  ledger: Ledger;
+  /** The name of this replica in dibs.session_replicas. */
+  replica: string;
+  /** The database knows that connections have ended. */
+  changed(): void;
+}) {
+  const { db, ledger, replica, changed } = context;
+  const byName = new Map<string, Connection>();
+  /** What is told of connections that live, and of those that have ended, does not cross. */
+  const inTurn = createSemaphore(1);
+  const gone = createGone(async (some) => {
+    await inTurn(() => db.query(statements.letGo, listed(some)));
+    changed();
+  });
+  /** It is not known whether all connections still hold their sessions. */
+  let isUnsure = false;
+  ledger.count('sessions', () => byName.size);
+
+  const open = () => [...byName.values()].filter(({ isOpen }) => isOpen);
+
+  function lose(one: Connection, why: SessionLoss): void {
+    if (byName.delete(one.connection)) one.lost(why);
+  }
+
+  /**
+   * The open connections hold their sessions, as far as nobody else does. The others lose them. What a statement has left
+   * behind that was taken for failed is let go.
+   */
+  async function keepAll(): Promise<void> {
+    isUnsure = true;
+    await inTurn(async () => {
+      for (const lost of await db.query(statements.keep, { replica, ...listed(open()) })) {
+        const one = byName.get(lost.connection);
+        if (one) lose(one, lost.is_there ? 'resumed' : 'session_ended');
+      }
+      const { connections } = listed([...byName.values()]);
+      for (const one of await db.query(statements.unheld, { replica, connections }))
+        if (!byName.has(one.connection)) gone.add(one);
+    });
+    isUnsure = false;
+    await gone.tell();
+  }
+
+  return {
+    keepAll,
+    open,
+    size: () => byName.size,
+    add: (one: Connection): void => void byName.set(one.connection, one),
+    /** It does not hold its session, as the database says, too. */
+    drop: (one: Connection): void => void byName.delete(one.connection),
+
+    /** It ends. Others can resume its session. */
+    letGo(one: Connection, why: SessionLoss): void {
+      if (!byName.has(one.connection)) return;
+      gone.add({ session: one.session, connection: one.connection });
+      lose(one, why);
+      // If it fails, the duty tells it.
+      gone.tell().catch(() => undefined);
+    },
+
+    /** Whether `renew` has something to do. */
+    areAny: (): boolean => byName.size > 0 || gone.areAny(),
+
+    /** The duty: tells the other replicas that this one lives, and finds out which sessions its connections have lost. */
+    async renew(): Promise<boolean> {
+      if (byName.size > 0) {
+        const [row] = await db.query(statements.renew, { replica });
+        if (isUnsure || !row?.renewed || row.held !== open().length) await keepAll();
+      }
+      await gone.tell();
+      return false;
+    },
+
+    /** Settles when the database knows which connections have ended. */
+    idle: gone.tell,
+  };
+}
