@@ -1168,6 +1168,15 @@ begin
 end;
 $function$;
 
+CREATE OR REPLACE FUNCTION dibs.refuse_session()
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception using errcode = 'DB006', message = 'the session has ended';
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.regain_keys(behind_queue integer, behind_id uuid, among uuid[] DEFAULT NULL::uuid[])
  RETURNS TABLE(queue_id integer, id uuid, unique_key text, ready_in text)
  LANGUAGE plpgsql
@@ -1481,6 +1490,7 @@ create table dibs.jobs (
   batch_id uuid,
   own_key text,
   head_place smallint not null default 1,
+  session_id uuid,
   constraint job_state CHECK ((((state = 'leased'::dibs.job_state) = (lease_expires_at IS NOT NULL)) AND ((state >= 'completed'::dibs.job_state) = (finished_at IS NOT NULL)))) NOT VALID,
   constraint jobs_pkey PRIMARY KEY (queue_id, id)
 )
@@ -1663,6 +1673,7 @@ create table dibs.relocating_jobs (
   batch_id uuid,
   own_key text,
   head_place smallint not null default 1,
+  session_id uuid,
   constraint relocating_jobs_pkey PRIMARY KEY (queue_id, id)
 )
 with (vacuum_truncate=false);
@@ -1756,6 +1767,26 @@ create table dibs.schedules (
   constraint schedule_paused CHECK (((NOT paused) OR (next_run_at IS NULL))),
   constraint schedule_refused CHECK ((((refusals = 0) = (last_error IS NULL)) AND ((refusals = 0) = (retry_at IS NULL)))),
   constraint schedules_pkey PRIMARY KEY (name)
+);
+
+create table dibs.session_replicas (
+  id uuid not null,
+  alive_until timestamp with time zone not null,
+  constraint session_replicas_pkey PRIMARY KEY (id)
+);
+
+create table dibs.sessions (
+  id uuid not null,
+  resume_seconds double precision not null,
+  owner text,
+  connection uuid not null,
+  replica uuid,
+  ends_at timestamp with time zone,
+  ended boolean not null default false,
+  constraint session_ended CHECK (((NOT ended) OR (replica IS NULL))),
+  constraint session_held CHECK (((replica IS NULL) = (ends_at IS NOT NULL))),
+  constraint session_resume CHECK (((resume_seconds >= (0)::double precision) AND (resume_seconds <= (60)::double precision))),
+  constraint sessions_pkey PRIMARY KEY (id)
 );
 
 create table dibs.this_database (
@@ -1865,6 +1896,8 @@ CREATE INDEX jobs_ready ON dibs.jobs USING btree (queue_id, ((- priority)), "pos
 
 CREATE INDEX jobs_scheduled ON dibs.jobs USING btree (run_at, queue_id, "position") WHERE (state = 'scheduled'::dibs.job_state);
 
+CREATE INDEX jobs_session ON dibs.jobs USING btree (session_id) WHERE ((session_id IS NOT NULL) AND dibs.by_index((state = 'leased'::dibs.job_state)));
+
 CREATE UNIQUE INDEX jobs_unique ON dibs.jobs USING btree (queue_id, unique_key) WHERE ((unique_key IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::dibs.job_state, 'ready'::dibs.job_state, 'blocked'::dibs.job_state, 'leased'::dibs.job_state])));
 
 CREATE INDEX jobs_unique_key ON dibs.jobs USING btree (queue_id, unique_key, id) WHERE (unique_key IS NOT NULL);
@@ -1886,6 +1919,12 @@ CREATE INDEX repeatable_claims_until ON dibs.repeatable_claims USING btree (unti
 CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE ((next_run_at IS NOT NULL) AND (retry_at IS NULL));
 
 CREATE INDEX schedules_retry ON dibs.schedules USING btree (GREATEST(next_run_at, retry_at)) WHERE ((next_run_at IS NOT NULL) AND (retry_at IS NOT NULL));
+
+CREATE INDEX sessions_ends_at ON dibs.sessions USING btree (ends_at) WHERE (ends_at IS NOT NULL);
+
+CREATE INDEX sessions_owner ON dibs.sessions USING btree (owner);
+
+CREATE INDEX sessions_replica ON dibs.sessions USING btree (replica) WHERE (replica IS NOT NULL);
 
 CREATE INDEX unique_windows_until ON dibs.unique_windows USING btree (until);
 
