@@ -8,8 +8,10 @@ as $function$
 #variable_conflict use_column
 declare
   job record;
+  waits integer := 0;
 begin
-  perform set_config('lock_timeout', '50ms', true);
+  -- It holds the keys that it has given until it commits. So all waits together are short: the next look tries again.
+  perform set_config('lock_timeout', '10ms', true);
   for job in
     -- Without a lock: with one, the planner would read the whole table where it takes it for empty.
     select j.queue_id, j.id
@@ -37,7 +39,10 @@ begin
           and j.unique_key is null
           and j.state in ('scheduled', 'ready', 'blocked');
       when lock_not_available then
-        null;
+        waits := waits + 1;
+        if waits = 4 then
+          perform set_config('lock_timeout', '1ms', true);
+        end if;
     end;
     return query
       select j.queue_id, j.id, j.unique_key, case when j.state = 'ready' then q.name end

@@ -49,7 +49,7 @@ const RELAY_MS = 500;
 const RELOCATIONS_MS = 2000;
 const BATCHES_MS = 500;
 /** A replica is taken for dead when it has not renewed its row for 2.5 s (sql/shared/session_replica.sql). */
-const SESSION_REPLICAS_MS = 500;
+const SESSION_REPLICAS_MS = 1000;
 const SESSIONS_MS = 1000;
 const REGAIN_MS = 200;
 const PRUNE_BATCHES_MS = 60_000;

@@ -24,6 +24,7 @@ const DEFAULTS = {
   retention_seconds: 0,
   dead_retention_seconds: 1_209_600,
   alert_after_seconds: 300,
+  group_concurrency: 1,
 };
 
 describe('a queue exists', () => {

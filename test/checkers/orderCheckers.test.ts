@@ -20,6 +20,14 @@ describe('the checker of groups', () => {
     expect(check(lives.toReversed())).toEqual([expect.stringContaining('job b was leased while job a was')]);
   });
 
+  test('finds more jobs of a group at once than their queue allows', () => {
+    const lives = ['a', 'b', 'c'].map((id) => leased(job(id, 0, grouped), 100, 300));
+    expect(groupViolations(lives, nothing, () => 3)).toEqual([]);
+    expect(groupViolations(lives, nothing, () => 2)).toEqual([
+      expect.stringContaining('3 leases ran at once, where 2 may'),
+    ]);
+  });
+
   test('finds a job that is leased while an earlier one of its group backs off', () => {
     const first = leased(leased(job('a', 0, grouped), 100, 200, { verb: 'nack' }), 600, 700, {});
     const second = leased(job('b', 50, grouped), 300, 400);

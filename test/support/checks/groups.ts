@@ -1,6 +1,7 @@
 import { groupBy } from '../../../src/claim/groupBy.ts';
 import { TOLERANCE_MS } from '../history.ts';
 import { bornBy, isDelayed, type Life, mayHaveComeBack, type Sweeps, unfinishedUntil } from '../life.ts';
+import { tooManyAtOnce } from './limits.ts';
 import { type Hold, later, leasedTogether, NOBODY } from './together.ts';
 
 /** When a job was certainly leased for the first time. */
@@ -10,13 +11,24 @@ const firstTaken = ({ leases }: Life) =>
 /** When a job was certainly in its group. A delayed job comes into its group when it is promoted. */
 const enteredBy = (life: Life) => (isDelayed(life.intent.spec) ? firstTaken(life) : bornBy(life));
 
-/** The jobs of a group are leased one at a time, in their order of arrival, each after the end of the jobs before it. */
-export function groupViolations(lives: Life[], sweeps: Sweeps): string[] {
+/**
+ * The jobs of a group are leased one at a time, in their order of arrival, each after the end of the jobs before it. Or as
+ * many at once as their queue allows.
+ */
+export function groupViolations(
+  lives: Life[],
+  sweeps: Sweeps,
+  atOnceIn: (queue: string) => number = () => 1,
+): string[] {
   const grouped = lives.filter(({ intent }) => intent.spec.group !== undefined);
   const groups = groupBy(grouped, ({ intent: { spec } }) => `${spec.group} of ${spec.queue}`);
-  return [...groups].flatMap(([name, jobs]) =>
-    [...leasedTogether(jobs), ...overtaken(jobs, sweeps)].map((found) => `group ${name}: ${found}`),
-  );
+  const violationsOf = (jobs: Life[]): string[] => {
+    const atOnce = atOnceIn(jobs[0]?.intent.spec.queue ?? '');
+    if (atOnce === 1) return [...leasedTogether(jobs), ...overtaken(jobs, sweeps)];
+    const leases = jobs.flatMap((life) => life.leases);
+    return tooManyAtOnce(leases, atOnce);
+  };
+  return [...groups].flatMap(([name, jobs]) => violationsOf(jobs).map((found) => `group ${name}: ${found}`));
 }
 
 function overtaken(jobs: Life[], sweeps: Sweeps): string[] {

@@ -17,7 +17,8 @@ export function limitViolations(lives: Life[], limits: Record<string, Limits>): 
   });
 }
 
-function tooManyAtOnce(leases: Lease[], most: number): string[] {
+/** Whether more of these leases ran at once. */
+export function tooManyAtOnce(leases: Lease[], most: number): string[] {
   const changes = leases
     .filter(({ taken, until }) => taken < until - TOLERANCE_MS)
     .flatMap(({ taken, until }) => [

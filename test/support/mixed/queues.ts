@@ -3,6 +3,7 @@ import type { Limits } from '../checks/limits.ts';
 interface QueueConfig extends Limits {
   retention_seconds?: number;
   max_ready?: number;
+  group_concurrency?: number;
 }
 
 /** The queues of the mixed workload. Each has one feature, the last ones have all. */
@@ -11,6 +12,7 @@ export const QUEUES: Record<string, QueueConfig> = {
   kept: { retention_seconds: 3600 },
   grouped: {},
   'grouped.kept': { retention_seconds: 3600 },
+  'grouped.several': { group_concurrency: 3 },
   fair: {},
   few: { max_leased: 3, max_ready: 60 },
   slow: { rate_limit: { jobs: 5, per_seconds: 1 }, max_ready: 30 },
@@ -24,5 +26,7 @@ export const QUEUES: Record<string, QueueConfig> = {
 
 export const QUEUE_NAMES = Object.keys(QUEUES);
 
+/** How many jobs of a group may run at once. */
+export const atOnceIn = (queue: string) => QUEUES[queue]?.group_concurrency ?? 1;
 export const hasGroups = (queue: string) => /grouped|all/.test(queue);
 export const isFair = (queue: string) => /fair|all/.test(queue);

@@ -5,7 +5,7 @@ import { limitViolations } from '../checks/limits.ts';
 import { uniqueViolations } from '../checks/unique.ts';
 import { type Lease, type Outcome, recordHistory } from '../history.ts';
 import type { Intent, Life, Spec, Sweeps } from '../life.ts';
-import { QUEUES } from './queues.ts';
+import { atOnceIn, QUEUES } from './queues.ts';
 
 /** A job as any answer shows it. */
 export interface Shown {
@@ -135,7 +135,7 @@ export function createRecord() {
         ...history.violations(new Set(still)),
         ...intentViolations([...intents.values()]),
         ...fateViolations(all, (queue) => (QUEUES[queue]?.retention_seconds ?? 0) > 0, sweeps),
-        ...groupViolations(all, sweeps),
+        ...groupViolations(all, sweeps, atOnceIn),
         ...uniqueViolations(all, [...intents.values()], sweeps),
         ...limitViolations(all, QUEUES),
         ...expiryViolations(all, sweeps),
