@@ -1,4 +1,4 @@
-import { cp } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cargoBuild, goBuild, pipInstall } from './compilers.ts';
 import type { Sdk } from './sdks.ts';
@@ -36,7 +36,18 @@ export const otherGenerators: Sdk[] = [
       const packages = await cached(OPENAPI_PYTHON_CLIENT, (to) => pipInstall(to, OPENAPI_PYTHON_CLIENT));
       const folder = await emptyFolder('openapi-python-client');
       const env = { PYTHONPATH: `${folder}:${packages}`, PYTHONDONTWRITEBYTECODE: '1' };
-      const to = ['--output-path', join(folder, 'dibs_client'), '--meta', 'none', '--fail-on-warning'];
+      // It knows lines of JSON by no name of its own.
+      const config = join(folder, 'config.json');
+      await writeFile(config, '{"content_type_overrides": {"application/x-ndjson": "application/json"}}');
+      const to = [
+        '--output-path',
+        join(folder, 'dibs_client'),
+        '--config',
+        config,
+        '--meta',
+        'none',
+        '--fail-on-warning',
+      ];
       await run('python3', ['-m', 'openapi_python_client', 'generate', '--path', document, ...to], {
         env: { ...env, PATH: `${join(packages, 'bin')}:${process.env.PATH}` },
       });
