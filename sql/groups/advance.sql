@@ -37,12 +37,8 @@ picked as materialized (
 advanced as (
   update dibs.jobs j
   set
-    state = 'ready',
-    is_head = true,
     head_place = 1,
-    is_paused = null,
-    position = ((select positions from picked))[width_bucket(j.id, (select ids from picked))],
-    run_at = now()
+    -- include shared/becomes_head.sql
   where j.queue_id = :queue_id
     and j.id = any ((select ids from picked)::uuid[])
     and j.id between (select ids[1] from picked) and (select ids[cardinality(ids)] from picked)

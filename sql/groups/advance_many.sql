@@ -37,12 +37,8 @@ held as materialized (
 advanced as (
   update dibs.jobs j
   set
-    state = 'ready',
-    is_head = true,
     head_place = 1,
-    is_paused = null,
-    position = ((select positions from picked))[width_bucket(j.id, (select ids from picked))],
-    run_at = now()
+    -- include shared/becomes_head.sql
   where j.ctid = any (array(select place from held))
   returning j.queue_id
 )

@@ -1,9 +1,8 @@
-import { isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
+import { afterHolders } from './afterHolders.ts';
 import type { GroupHeads } from './heads.ts';
 
 /** The last group that the statement looked at, and those that had too many heads. */
@@ -13,7 +12,6 @@ interface Page {
 }
 
 const statements = {
-  enqueues: planned('changing/queue_lock'),
   narrowing: planned('groups/narrowing', row<{ is_narrowing: boolean }>()),
   narrow: planned('groups/narrow', row<Page>()),
   narrowed: planned('groups/narrowed'),
@@ -37,24 +35,12 @@ export function createNarrowing({
   queues: Queues;
   groups: Pick<GroupHeads, 'advance'>;
 }) {
-  /**
-   * Waits for advances that began before the change: they may have made more heads. It does not wait for long: a transaction
-   * of a user that enqueues makes none.
-   */
-  async function afterAdvances(queue_id: number): Promise<void> {
-    await inTurnOf(db, { queue: queue_id, tryMs: SHORT_LOCK_WAIT_MS })
-      .query(statements.enqueues, { queue_id })
-      .catch((error) => {
-        if (!isLockTimeout(error)) throw error;
-      });
-  }
-
   return async (queue_id: number): Promise<void> => {
     const on = inTurnOf(db, { queue: queue_id });
     const [found] = await on.query(statements.narrowing, { queue_id });
     const queue = found?.is_narrowing && (await queues.byId(queue_id));
     if (!queue) return;
-    await afterAdvances(queue_id);
+    await afterHolders(db, queue_id);
     const until = performance.now() + MOST_MS;
     let after: string | undefined = '';
     while (after !== undefined) {

@@ -1,7 +1,5 @@
 import { tooManyPausedGroups } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
-import { isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
@@ -10,6 +8,7 @@ import { nextPositions } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { GroupStatus } from '../verbs/queues.ts';
 import type { RequestOf } from '../verbs.ts';
+import { afterHolders } from './afterHolders.ts';
 import type { GroupHeads } from './heads.ts';
 
 /** So many groups of a queue may be paused at once. The names stand in the row of the queue. */
@@ -18,7 +17,6 @@ export const MOST_PAUSED_GROUPS = 1000;
 const statements = {
   lock: planned('groups/pause_lock', row<{ is_paused: boolean; paused: number }>()),
   pause: planned('groups/pause'),
-  enqueues: planned('changing/queue_lock'),
   head: planned('groups/pause_head', row<{ id: string }>()),
   next: planned('groups/pause_next', row<{ id: string; is_made: boolean }>()),
   resume: planned('groups/resume', row<{ id: number }>()),
@@ -48,19 +46,6 @@ export function createGroupPause(context: {
     }
   }
 
-  /**
-   * Waits for enqueues that began before the pause: they may have made a head. It does not wait for long: a transaction of a
-   * user that enqueues makes none.
-   */
-  async function afterEnqueues(queue_id: number): Promise<void> {
-    const turn = { queue: queue_id, tryMs: SHORT_LOCK_WAIT_MS };
-    await inTurnOf(db, turn)
-      .query(statements.enqueues, { queue_id })
-      .catch((error) => {
-        if (!isLockTimeout(error)) throw error;
-      });
-  }
-
   /** False: the queue is gone. @throws Refusal `too_many_paused_groups` */
   const note = ({ id: queue_id, name }: Queue, group: string, by?: string): Promise<boolean> =>
     inTurnOf(db, { queue: queue_id, by }).transaction(async (transaction) => {
@@ -79,7 +64,7 @@ export function createGroupPause(context: {
         queue = await queues.open(name);
       }
       await holdHead(queue.id, group);
-      await afterEnqueues(queue.id);
+      await afterHolders(db, queue.id);
       await holdHead(queue.id, group);
       return { queue: name, group, paused: true };
     },
