@@ -68,6 +68,8 @@ const awaited = (load, queue) =>
 const byHundreds = (load, queue, more) =>
   measured({ ...load, connections: 8 }, 'batches', [queue, jobText(queue, more), '100'], acked);
 
+const groupCycle = (load, queue) => cycle(load, queue, { group: '#' });
+
 const cycles = (what, queue, atLeast, { more, config } = {}) => ({
   what,
   filled: ['cycle', queue],
@@ -82,7 +84,7 @@ const plain = { name: 'plain', run: (load) => varied(load, 'plain', NO_KEY) };
 
 /**
  * Each pair has its row in the table of aims, its two sides and the ratio that is wanted. Its queues are `filled` before,
- * all but those of the other side with the fields `more`, and have this `config`.
+ * those of the feature with the fields `more` and all with those of `both`. The queue of the feature has this `config`.
  */
 const PAIRS = {
   once: {
@@ -122,6 +124,16 @@ const PAIRS = {
   groupCycle: {
     row: 8,
     ...cycles('cycles of groups, all distinct', 'groupCycle', 0.75, { more: { group: '#' } }),
+  },
+  groupsOfFour: {
+    row: 8,
+    what: 'cycles of groups with group_concurrency 4',
+    filled: ['groupsOfOne', 'groupsOfFour'],
+    both: { group: '#' },
+    config: { group_concurrency: 4 },
+    against: { name: 'cycles of groups of one', run: (load) => groupCycle(load, 'groupsOfOne') },
+    run: (load) => groupCycle(load, 'groupsOfFour'),
+    atLeast: 0.9,
   },
   batchEnqueue: {
     row: 12,
@@ -190,14 +202,14 @@ async function prepare(base, pair) {
   batches.close();
 }
 
-async function fillAll(base, { filled = [], more, config, count }, feature) {
+async function fillAll(base, { filled = [], both, more, config, count }, feature) {
   if (config) {
     const http = client(base);
     await http.call('PUT', `/queues/${feature}`, JSON.stringify(config));
     http.close();
   }
   for (const queue of filled) {
-    const text = jobText(queue, queue === feature ? more : undefined);
+    const text = jobText(queue, { ...both, ...(queue === feature ? more : {}) });
     const isVaried = text.includes('#');
     const job = isVaried ? (i) => text.replace('#', feature === 'fair' ? i % 10 : `first-${i}`) : text;
     await fill(base, count ?? (LEASED_AHEAD_QUEUES.has(queue) ? LEASED_AHEAD : READY), job);

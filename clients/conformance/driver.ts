@@ -55,6 +55,9 @@ export interface WorkerSettings extends ClientSettings {
   wait_seconds?: number;
   stop_seconds?: number | 'forever';
   name?: string;
+  /** Whether it holds a session. Default: true. */
+  session?: boolean;
+  resume_seconds?: number;
   stop_first?: boolean;
   /** It runs until SIGTERM, in the main thread, and the driver ends with it. */
   until_signal?: boolean;

@@ -27,13 +27,14 @@ export interface Exchange {
 /**
  * What is done to a request. `cut`: it never arrives. `lose`: Dibs does it, and the answer is lost. `hang`: it never arrives, and nobody says so.
  * `halve`: Dibs does it, and the connection breaks in the middle of the answer. `late`: the answer comes so much later. `status`: the proxy
- * answers in place of Dibs, with a problem document of Dibs, or with `text`.
+ * answers in place of Dibs, with a problem document of Dibs, or with `text`. `keep back`: the client gets nothing of an answer that goes on.
  */
 export type Fault =
   | 'cut'
   | 'lose'
   | 'hang'
   | 'halve'
+  | 'keep back'
   | { late: number }
   | { status: number; headers?: Record<string, string>; code?: string; text?: string }
   | undefined;
@@ -49,29 +50,26 @@ export async function startProxy(target: string) {
 
   async function forward(incoming: IncomingMessage, body: Buffer, response: ServerResponse) {
     const { host: _, connection: __, authorization: ___, ...headers } = incoming.headers;
-    return new Promise<{ status: number; headers: IncomingMessage['headers']; body: Buffer }>(
-      (resolve, reject) => {
-        const out = request(
-          to + incoming.url,
-          { method: incoming.method, headers, agent: keepAlive },
-          async (answer) => {
-            try {
-              resolve({
-                status: answer.statusCode ?? 0,
-                headers: answer.headers,
-                body: await buffer(answer),
-              });
-            } catch (error) {
-              reject(error);
-            }
-          },
-        );
-        out.on('error', reject);
-        // A client that hangs up must be seen by Dibs, too.
-        response.on('close', () => response.writableFinished || out.destroy());
-        out.end(body);
-      },
-    );
+    return new Promise<IncomingMessage>((resolve, reject) => {
+      const out = request(to + incoming.url, { method: incoming.method, headers, agent: keepAlive }, resolve);
+      out.on('error', reject);
+      // A client that hangs up must be seen by Dibs, too.
+      response.on('close', () => response.writableFinished || out.destroy());
+      out.end(body);
+    });
+  }
+
+  /** An answer that goes on is passed on as it comes. */
+  function passOn(answer: IncomingMessage, exchange: Exchange, response: ServerResponse, isKept: boolean) {
+    exchange.status = answer.statusCode ?? 0;
+    answer.once('data', (first: Buffer) => {
+      exchange.answer = parsed(Buffer.from(first.toString().split('\n')[0] as string));
+    });
+    answer.on('error', () => response.destroy());
+    if (isKept) return void answer.resume();
+    response.writeHead(exchange.status, { 'content-type': answer.headers['content-type'] });
+    response.flushHeaders();
+    answer.pipe(response);
   }
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -106,18 +104,21 @@ export async function startProxy(target: string) {
       return void response.end(text ?? JSON.stringify({ ...problem, outcome: 'not_done' }));
     }
     const answer = await forward(incoming, body, response);
-    exchange.status = answer.status;
+    if (isHeld(answer)) return passOn(answer, exchange, response, harm === 'keep back');
+    const whole = await buffer(answer);
+    const status = answer.statusCode ?? 0;
+    exchange.status = status;
     exchange.tookMs = performance.now() - exchange.at;
-    exchange.answer = parsed(answer.body);
+    exchange.answer = parsed(whole);
     if (harm === 'lose') return void incoming.socket.destroy();
     const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
     if (harm === 'halve') {
-      response.writeHead(answer.status, { ...headers, 'content-length': answer.body.length });
-      response.write(answer.body.subarray(0, answer.body.length / 2), () => incoming.socket.destroy());
+      response.writeHead(status, { ...headers, 'content-length': whole.length });
+      response.write(whole.subarray(0, whole.length / 2), () => incoming.socket.destroy());
       return;
     }
-    if (harm) await sleep(harm.late);
-    response.writeHead(answer.status, headers).end(answer.body);
+    if (typeof harm === 'object') await sleep(harm.late);
+    response.writeHead(status, headers).end(whole);
   }
 
   const server = createServer((incoming, response) => {
@@ -164,6 +165,10 @@ function parsed(body: Buffer): Json {
     return undefined;
   }
 }
+
+/** The answer of `POST /sessions` does not end. */
+const isHeld = ({ headers }: IncomingMessage) =>
+  headers['content-type']?.startsWith('application/x-ndjson') ?? false;
 
 // ---- What a request says
 
