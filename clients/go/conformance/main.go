@@ -32,6 +32,8 @@ type command struct {
 	TimeoutSeconds duration       `json:"timeout_seconds"`
 	RetrySeconds   *duration      `json:"retry_seconds"`
 	Name           string         `json:"name"`
+	Session        *bool          `json:"session"`
+	ResumeSeconds  duration       `json:"resume_seconds"`
 	Key            keySteps       `json:"key"`
 	KeyFile        string         `json:"key_file"`
 	StopFirst      bool           `json:"stop_first"`
@@ -56,6 +58,8 @@ func start(c command) (worker *dibs.Worker, cancel func()) {
 		Wait:        time.Duration(c.WaitSeconds),
 		StopAfter:   time.Duration(c.StopSeconds),
 		Name:        c.Name,
+		NoSession:   c.Session != nil && !*c.Session,
+		Resume:      time.Duration(c.ResumeSeconds),
 		Observe: func(event dibs.Event) {
 			switch event.Type {
 			case "signalled":
