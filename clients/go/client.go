@@ -116,7 +116,7 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 const mostLine = 64 << 10
 
 // lines sends a request whose answer goes on, and tells each line of it, until tell fails. It has no time limit but that of ctx, and
-// returns why the answer is over: never nil.
+// returns why the answer is over: never nil. It says nothing of the standing of the key: the next requests may have another one.
 func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error) error {
 	if err := c.check(ctx); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error)
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, mostLine)
-	for isFirst := true; ; isFirst = false {
+	for {
 		isThere := false
 		err := guarded(func() error {
 			isThere = lines.Scan()
@@ -156,9 +156,6 @@ func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error)
 		}
 		if err := tell(lines.Bytes()); err != nil {
 			return err
-		}
-		if isFirst { // Later lines say nothing of the key that other requests have.
-			c.standing.accepted()
 		}
 	}
 }

@@ -11,8 +11,8 @@ func (w *Worker) ShortenSession(patience, silence, rest time.Duration) {
 	w.sessionTimes.patience, w.sessionTimes.silence, w.sessionTimes.rest = patience, silence, rest
 }
 
-// LetFirstClaimWait makes the time longer for which the first claim waits for the session.
-func (w *Worker) LetFirstClaimWait(head time.Duration) {
+// LetClaimsWait sets how long claims wait for a session, and after which time it is steady.
+func (w *Worker) LetClaimsWait(head, steady time.Duration) {
 	w.sessionTimes = usualSessionTimes
-	w.sessionTimes.head = head
+	w.sessionTimes.head, w.sessionTimes.steady = head, steady
 }

@@ -15,7 +15,7 @@ const (
 
 // sessionTimes are those of a keeper. Tests make them shorter.
 type sessionTimes struct {
-	// head is how long the first claim waits for the session.
+	// head is how long claims wait for a session that is being opened, or resumed after it was steady.
 	head time.Duration
 	// patience is for the first line. What keeps it back for longer is a proxy that buffers.
 	patience time.Duration
@@ -23,7 +23,7 @@ type sessionTimes struct {
 	silence time.Duration
 	// rest is how long the worker goes on without a session that it cannot have. A third more at most, at random.
 	rest time.Duration
-	// steady: a session that was held for a shorter time is a failure in a row of failures.
+	// steady is a session that was held for so long. One that was not is a failure in a row of failures.
 	steady time.Duration
 }
 
@@ -50,13 +50,13 @@ type keeper struct {
 	worker *Worker
 	times  sessionTimes
 	resume time.Duration
-	// Until then, the first claim waits for the session.
-	head time.Time
 	// The lock of the worker is for all that follow. id is of the session that is held or can be resumed, or empty.
 	id       string
 	isHeld   bool
 	hangUp   context.CancelCauseFunc
 	failures int
+	// New claims wait until then.
+	claimsFrom time.Time
 	// Closed when the goroutine has ended.
 	over chan struct{}
 }
@@ -67,8 +67,8 @@ func (w *Worker) beginSession() {
 		w.sessionTimes = usualSessionTimes
 	}
 	k := &keeper{worker: w, times: w.sessionTimes, resume: orDefault(w.Resume, usualResume), over: make(chan struct{})}
-	k.head = time.Now().Add(k.times.head)
-	w.keeper, w.claimNotBefore = k, k.head
+	k.claimsFrom = time.Now().Add(k.times.head)
+	w.keeper = k
 	go k.keep(w.ctx)
 }
 
@@ -95,6 +95,14 @@ func (k *keeper) current() string {
 	return k.id
 }
 
+// claimDue is when a new claim may go. The caller holds the lock.
+func (w *Worker) claimDue() time.Time {
+	if w.keeper != nil && w.phase == working && w.keeper.claimsFrom.After(w.claimNotBefore) {
+		return w.keeper.claimsFrom
+	}
+	return w.claimNotBefore
+}
+
 // hasLeft tells whether the worker has given up the session of a claim. The caller holds the lock.
 func (k *keeper) hasLeft(session string) bool { return session != "" && session != k.id }
 
@@ -111,9 +119,16 @@ func (k *keeper) await() {
 
 func (k *keeper) keep(ctx context.Context) {
 	defer close(k.over)
+	// A transport may end the goroutine.
+	defer func() {
+		k.worker.mu.Lock()
+		defer k.worker.mu.Unlock()
+		k.isHeld = false
+		k.letClaim()
+	}()
 	for {
 		held, why := k.hold(ctx)
-		timer := time.NewTimer(k.pause(held, why))
+		timer := time.NewTimer(k.left(held, why))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -128,7 +143,6 @@ func (k *keeper) hold(ctx context.Context) (held time.Duration, why error) {
 	ctx, hangUp := context.WithCancelCause(ctx)
 	defer hangUp(nil)
 	call := k.attempt(hangUp)
-	defer k.left()
 	late := time.AfterFunc(k.times.patience, func() { hangUp(errLate) })
 	defer late.Stop()
 	var since time.Time
@@ -175,26 +189,25 @@ func (k *keeper) holds(ctx context.Context, session string) {
 	}
 }
 
-// left: claims go without the session now.
-func (k *keeper) left() {
-	k.worker.mu.Lock()
-	defer k.worker.mu.Unlock()
-	k.isHeld = false
-	k.letClaim()
-}
-
-// letClaim: the first claim waits no longer.
+// letClaim: claims wait no longer for the session.
 func (k *keeper) letClaim() {
-	if k.worker.claimNotBefore.Equal(k.head) {
-		k.worker.claimNotBefore = time.Time{}
+	if !k.claimsFrom.IsZero() {
+		k.claimsFrom = time.Time{}
 		k.worker.pump()
 	}
 }
 
-// pause is how long to wait before the next attempt, after this one.
-func (k *keeper) pause(held time.Duration, why error) time.Duration {
+// left: this connection holds the session no longer. It returns how long to wait before the next one.
+func (k *keeper) left(held time.Duration, why error) time.Duration {
 	k.worker.mu.Lock()
 	defer k.worker.mu.Unlock()
+	k.isHeld = false
+	if held < k.times.steady {
+		k.letClaim()
+	} else {
+		k.failures = 0
+		k.claimsFrom = time.Now().Add(k.times.head)
+	}
 	hasEnded := why == errSessionEnded || isSessionGone(why)
 	switch {
 	case hasEnded:
@@ -207,9 +220,6 @@ func (k *keeper) pause(held time.Duration, why error) time.Duration {
 		return k.rest()
 	case !IsTemporary(why):
 		return k.rest()
-	}
-	if held >= k.times.steady {
-		k.failures = 0
 	}
 	pause := backoff(k.failures, why)
 	if k.failures == 0 && (held > 0 || hasEnded) {

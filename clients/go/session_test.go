@@ -101,7 +101,7 @@ func TestWithAFakeTheFirstClaimWaitsForNoSession(t *testing.T) {
 	fake := dibstest.New()
 	enqueue(t, fake, 1)
 	worker := &dibs.Worker{Handler: func(context.Context, *dibs.Work) error { return nil }}
-	worker.LetFirstClaimWait(time.Minute)
+	worker.LetClaimsWait(time.Minute, time.Minute)
 	began := time.Now()
 	finish(t, fake, worker)
 	if took := time.Since(began); took > 15*time.Second {
@@ -212,6 +212,38 @@ func TestASessionThatFallsSilentIsResumed(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	if count := len(played.held()); count != 2 {
 		t.Errorf("a session with lines was asked for again: %d requests", count)
+	}
+}
+
+func TestClaimsWaitWhileASessionIsResumedThatWasSteady(t *testing.T) {
+	for _, head := range []time.Duration{20 * time.Second, 300 * time.Millisecond} {
+		t.Run(head.String(), func(t *testing.T) {
+			t.Parallel()
+			played := play(t, 0)
+			cut := make(chan struct{})
+			played.hold = func(one *holding) {
+				if one.n > 1 {
+					time.Sleep(time.Second)
+				}
+				one.open()
+				if one.n == 1 && one.beat(cut) {
+					return
+				}
+				one.beat(nil)
+			}
+			worker := quiet(t, played.worker(nil))
+			worker.LetClaimsWait(head, time.Millisecond)
+			begin(t, worker)
+			played.claimsWith(t, "s-1")
+			close(cut)
+			played.holds(t, 2)
+			time.Sleep(1200 * time.Millisecond)
+			played.claimsWith(t, "s-1")
+			without := slices.IndexFunc(played.asked(), func(one asked) bool { return one.session == "" })
+			if (without < 0) != (head > time.Second) {
+				t.Errorf("claim %d of %d named no session", without, len(played.asked()))
+			}
+		})
 	}
 }
 
