@@ -8,8 +8,10 @@ import (
 )
 
 // claim is the request that wants jobs. The same id is sent until an answer comes, so that no lease is lost with an answer.
+// With another session, it would be another claim.
 type claim struct {
 	id       string
+	session  string
 	sent     time.Time
 	wait     time.Duration
 	repeated bool
@@ -22,7 +24,7 @@ type claim struct {
 func (w *Worker) nextClaim(wait time.Duration) (*claim, ClaimRequest) {
 	if w.claim == nil {
 		ctx, hangUp := context.WithCancel(w.ctx)
-		w.claim = &claim{id: newID(), tokens: map[string]bool{}, ctx: ctx, hangUp: hangUp}
+		w.claim = &claim{id: newID(), session: w.keeper.current(), tokens: map[string]bool{}, ctx: ctx, hangUp: hangUp}
 	}
 	w.claim.sent = time.Now()
 	w.claim.wait = wait
@@ -39,6 +41,9 @@ func (w *Worker) nextClaim(wait time.Duration) (*claim, ClaimRequest) {
 	if w.name != "" {
 		request.Worker = &w.name
 	}
+	if w.claim.session != "" {
+		request.Session = &w.claim.session
+	}
 	return w.claim, request
 }
 
@@ -54,7 +59,7 @@ func (w *Worker) sendClaim() {
 			w.claimed(open, jobs)
 		} else if w.claim == open {
 			// If not, it was closed meanwhile.
-			w.claimFailed(err)
+			w.claimFailed(open, err)
 		}
 		w.pump()
 	}()
@@ -94,7 +99,7 @@ func (w *Worker) closeClaim() {
 			w.claimed(open, jobs)
 			open.hangUp()
 		} else {
-			w.claimFailed(err)
+			w.claimFailed(open, err)
 		}
 		w.pump()
 	}()
@@ -111,7 +116,9 @@ func (w *Worker) claimed(from *claim, jobs []LeasedJob) {
 			continue
 		}
 		from.tokens[job.LeaseToken] = true
-		r := newRun(w.ctx, job, from.repeated || late > seconds(job.LeaseSeconds)/3)
+		isLate := late > seconds(job.LeaseSeconds)/3
+		r := newRun(w.ctx, job, from.repeated || isLate || w.keeper.hasLeft(from.session))
+		r.session = from.session
 		var before []*run
 		for other := range w.runs {
 			if other.id == job.ID {
@@ -130,7 +137,16 @@ func (w *Worker) claimed(from *claim, jobs []LeasedJob) {
 	w.scheduleBeat()
 }
 
-func (w *Worker) claimFailed(err error) {
+// claimFailed: when only its session is gone, a new claim goes at once, without it.
+func (w *Worker) claimFailed(from *claim, err error) {
+	if from.session != "" && isSessionGone(err) {
+		w.sessionEnded(from.session)
+		from.hangUp()
+		if w.claim == from {
+			w.claim = nil
+		}
+		return
+	}
 	if w.claim != nil {
 		w.claim.repeated = true
 	}

@@ -2,6 +2,7 @@
 package dibs
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	crand "crypto/rand"
@@ -74,14 +75,8 @@ func put[T any](values url.Values, name string, value *T) {
 
 // do sends a request. What keeps it from being sent does not pass: the error is neither an *Error nor a *ConnectionError.
 func (c *Client) do(ctx context.Context, call *call, answer any) error {
-	if c == nil {
-		return errors.New("dibs: there is no Client")
-	}
-	if ctx == nil {
-		return errors.New("dibs: the context is nil")
-	}
-	if c.Timeout < 0 {
-		return errors.New("dibs: Timeout must not be negative")
+	if err := c.check(ctx); err != nil {
+		return err
 	}
 	limit := orDefault(c.Timeout, 15*time.Second) + call.patience()
 	whole, cancel := context.WithTimeout(ctx, limit)
@@ -90,19 +85,15 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 	if err != nil {
 		return err
 	}
-	client := c.HTTP
-	if client == nil {
-		client = shared()
-	}
 	// The transport repeats a request by itself when it has an Idempotency-Key, or when it never arrived. Only the worker repeats.
-	text, response, err := exchange(client, request)
+	text, response, err := exchange(c.sender(), request)
 	if err != nil && whole.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("no answer within %v: %w", limit, err)
 	}
 	if err != nil {
-		return &ConnectionError{fmt.Errorf("%s %s: %w", call.method, call.path, err)}
+		return call.broken(err)
 	}
-	if response.StatusCode == http.StatusUnauthorized && c.KeyFile != "" && c.file.isRenewed(c.KeyFile, keyIn(request)) {
+	if c.isRenewed(request, response) {
 		return c.do(ctx, call, answer)
 	}
 	if response.StatusCode >= 300 {
@@ -119,6 +110,83 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 		c.standing.accepted()
 	}
 	return nil
+}
+
+// mostLine bounds a line of an answer that goes on.
+const mostLine = 64 << 10
+
+// lines sends a request whose answer goes on, and tells each line of it, until tell fails. It has no time limit but that of ctx, and
+// returns why the answer is over: never nil. It says nothing of the standing of the key: the next requests may have another one.
+func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error) error {
+	if err := c.check(ctx); err != nil {
+		return err
+	}
+	request, err := c.request(ctx, call)
+	if err != nil {
+		return err
+	}
+	response, err := send(c.sender(), request)
+	if err != nil {
+		return call.broken(err)
+	}
+	if response.StatusCode >= 300 {
+		text, err := readAll(response)
+		switch {
+		case err != nil:
+			return call.broken(err)
+		case c.isRenewed(request, response):
+			return c.lines(ctx, call, tell)
+		}
+		return c.refused(response, text)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, mostLine)
+	for {
+		isThere := false
+		err := guarded(func() error {
+			isThere = lines.Scan()
+			return lines.Err()
+		})
+		if err == nil && !isThere {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return call.broken(err)
+		}
+		if err := tell(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Client) check(ctx context.Context) error {
+	switch {
+	case c == nil:
+		return errors.New("dibs: there is no Client")
+	case ctx == nil:
+		return errors.New("dibs: the context is nil")
+	case c.Timeout < 0:
+		return errors.New("dibs: Timeout must not be negative")
+	}
+	return nil
+}
+
+func (c *Client) sender() *http.Client {
+	if c.HTTP != nil {
+		return c.HTTP
+	}
+	return shared()
+}
+
+// isRenewed tells whether the key was refused, and its file has another one by now.
+func (c *Client) isRenewed(request *http.Request, response *http.Response) bool {
+	return response.StatusCode == http.StatusUnauthorized && c.KeyFile != "" && c.file.isRenewed(c.KeyFile, keyIn(request))
+}
+
+// broken: no answer came, or only a part of it.
+func (c *call) broken(err error) error {
+	return &ConnectionError{fmt.Errorf("%s %s: %w", c.method, c.path, err)}
 }
 
 // refused: a key that was accepted may have been rotated. The next one may be on its way.
@@ -187,27 +255,35 @@ func (c *Client) request(ctx context.Context, call *call) (*http.Request, error)
 // mostRefusal bounds what is read of an answer that says no.
 const mostRefusal = 1 << 20
 
-// exchange: a transport may be one of the program's own, and panic.
-func exchange(client *http.Client, request *http.Request) ([]byte, *http.Response, error) {
-	var response *http.Response
-	err := guarded(func() (err error) {
+// send: a transport may be one of the program's own, and panic. The caller closes the body.
+func send(client *http.Client, request *http.Request) (response *http.Response, err error) {
+	err = guarded(func() (err error) {
 		response, err = client.Do(request)
 		return err
 	})
+	// The URL that it names may have a password.
+	if failed, isURL := find[*url.Error](err); isURL {
+		err = failed.Err
+	}
+	return response, err
+}
+
+func exchange(client *http.Client, request *http.Request) ([]byte, *http.Response, error) {
+	response, err := send(client, request)
 	if err != nil {
-		// The URL that it names may have a password.
-		if failed, isURL := find[*url.Error](err); isURL {
-			err = failed.Err
-		}
 		return nil, nil, err
 	}
+	text, err := readAll(response)
+	return text, response, err
+}
+
+func readAll(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	var body io.Reader = response.Body
 	if response.StatusCode >= 300 {
 		body = io.LimitReader(body, mostRefusal)
 	}
-	text, err := io.ReadAll(body)
-	return text, response, err
+	return io.ReadAll(body)
 }
 
 func newID() string {

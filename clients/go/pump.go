@@ -30,7 +30,7 @@ func (w *Worker) pump() {
 		if first.After(now) {
 			at(first)
 		} else {
-			w.sendSettlements(w.mayClaim() && !w.claimNotBefore.After(now))
+			w.sendSettlements(w.mayClaim() && !w.claimDue().After(now))
 		}
 	}
 	isClosable := w.phase == stopping && w.claim != nil && !w.closing && !w.carries
@@ -43,8 +43,8 @@ func (w *Worker) pump() {
 		}
 	}
 	if w.mayClaim() || (isClosable && w.claim != nil) {
-		if w.claimNotBefore.After(now) {
-			at(w.claimNotBefore)
+		if due := w.claimDue(); due.After(now) {
+			at(due)
 		} else if isClosable {
 			w.closeClaim()
 		} else {

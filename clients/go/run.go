@@ -32,6 +32,8 @@ type run struct {
 	// What Dibs gave. The handler has a copy of its own, and may write into it.
 	id, token    string
 	leaseSeconds float64
+	// The session that its claim has named, or empty.
+	session string
 	// When this attempt fails, there is no next one.
 	isLastAttempt bool
 	work          *Work
@@ -39,6 +41,8 @@ type run struct {
 	// By the monotonic clock of this process. The server's clock plays no part.
 	leaseEnds time.Time
 	extendAt  time.Time
+	// Its session ended then. An extend that was sent before proves nothing.
+	doubtedAt time.Time
 	// An extend is on its way, and not overdue.
 	extending bool
 	turn      int
@@ -101,10 +105,18 @@ func (r *run) fire(code error) {
 func (r *run) extended(sent time.Time) {
 	if ends := sent.Add(r.lease()); !ends.Before(r.leaseEnds) {
 		r.leaseEnds = ends
-		r.extendAt = r.next(sent)
+		if !sent.Before(r.doubtedAt) {
+			r.extendAt = r.next(sent)
+		}
 	}
 	r.failures = 0
 	r.confirm()
+}
+
+// doubt: the lease may be over. Only an extend can tell.
+func (r *run) doubt() {
+	r.doubtedAt = time.Now()
+	r.extendAt = r.doubtedAt
 }
 
 // failed: it is sent again soon, while there is something left of the lease, and after that, too: the lease may still be there.

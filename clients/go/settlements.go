@@ -117,7 +117,7 @@ func (w *Worker) carriedAnswered(open *claim, answer *SettleResults) {
 		return
 	}
 	if problem := answer.Problem; problem != nil {
-		w.claimFailed(&Error{Code: problem.Code, Status: int(problem.Status), Problem: *problem})
+		w.claimFailed(open, &Error{Code: problem.Code, Status: int(problem.Status), Problem: *problem})
 	} else {
 		w.claimed(open, answer.Jobs)
 	}

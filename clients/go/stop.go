@@ -52,9 +52,10 @@ func isWithin() bool {
 	}
 }
 
-// awaitEnd waits until the log and Observe were told all, too.
+// awaitEnd waits until the session is hung up, and the log and Observe were told all, too.
 func (w *Worker) awaitEnd() {
 	<-w.ended
+	w.keeper.await()
 	w.log.await()
 	w.observer.await()
 }

@@ -26,7 +26,7 @@ const (
 //
 // Three kinds of request go side by side, at most one of each: a claim that waits for jobs, a settlement of all that is done, and an
 // attempt to take back a claim when the worker stops. While no claim waits, a settlement carries one that does not wait: then there is
-// one request for each job. pump looks at what stands, and sends what is due. It is called after each change.
+// one request for each job. pump looks at what stands, and sends what is due. It is called after each change. A keeper holds the session.
 type Worker struct {
 	Client  *Client
 	Queues  []string
@@ -41,6 +41,10 @@ type Worker struct {
 	Name string
 	// StopAfter: how long Stop lets handlers go on. Then their contexts end. A second later their jobs are released. Default: 25 s.
 	StopAfter time.Duration
+	// NoSession: it holds no session. With one, its jobs go to others Resume after it was killed, however long their leases are.
+	NoSession bool
+	// Resume is how long a session lasts without its connection, up to 60 s. Default: 5 s.
+	Resume time.Duration
 	// Middleware goes around each handler, the first one outermost.
 	Middleware []Middleware
 	// Logger is told which jobs failed, and what else went wrong. Default: slog.Default().
@@ -75,6 +79,9 @@ type Worker struct {
 	beatTimer       *time.Timer
 	stopTimers      []*time.Timer
 	err             error
+	// nil where it holds no session.
+	keeper       *keeper
+	sessionTimes sessionTimes
 
 	// Who tells the log, and who tells Observe, if it is there.
 	log, observer *teller
@@ -117,6 +124,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.observer = &teller{hear: w.Observe}
 	}
 	w.phase = working
+	if !w.NoSession {
+		w.beginSession()
+	}
 	w.pump()
 	w.mu.Unlock()
 	select {
@@ -150,6 +160,8 @@ func (w *Worker) checked(ctx context.Context) (Handler, error) {
 		return nil, errors.New("dibs: Concurrency must be from 1 to 1000")
 	case w.Lease < 0 || w.Wait < 0 || w.StopAfter < 0:
 		return nil, errors.New("dibs: Lease, Wait and StopAfter must not be negative")
+	case w.Resume < 0 || w.Resume > mostResume:
+		return nil, errors.New("dibs: Resume must be from 0 to 60 s")
 	}
 	handler := w.Handler
 	for i := len(w.Middleware) - 1; i >= 0; i-- {

@@ -32,6 +32,8 @@ type command struct {
 	TimeoutSeconds duration       `json:"timeout_seconds"`
 	RetrySeconds   *duration      `json:"retry_seconds"`
 	Name           string         `json:"name"`
+	Session        *bool          `json:"session"`
+	ResumeSeconds  *duration      `json:"resume_seconds"`
 	Key            keySteps       `json:"key"`
 	KeyFile        string         `json:"key_file"`
 	StopFirst      bool           `json:"stop_first"`
@@ -56,6 +58,7 @@ func start(c command) (worker *dibs.Worker, cancel func()) {
 		Wait:        time.Duration(c.WaitSeconds),
 		StopAfter:   time.Duration(c.StopSeconds),
 		Name:        c.Name,
+		NoSession:   c.Session != nil && !*c.Session,
 		Observe: func(event dibs.Event) {
 			switch event.Type {
 			case "signalled":
@@ -69,6 +72,12 @@ func start(c command) (worker *dibs.Worker, cancel func()) {
 				worker.Stop()
 			}
 		},
+	}
+	if c.ResumeSeconds != nil {
+		worker.Resume = time.Duration(*c.ResumeSeconds)
+		if worker.Resume == 0 {
+			worker.Resume = 1 // 0 is the default.
+		}
 	}
 	worker.Handler = func(ctx context.Context, job *dibs.Work) error { return handle(ctx, worker, c.As, job) }
 	if c.StopFirst {
@@ -121,6 +130,23 @@ func enqueue(c command) {
 	say(map[string]any{"event": "enqueued", "as": c.As, "ids": ids})
 }
 
+// awaitKill is for a process whose main thread runs a worker.
+func awaitKill(lines *bufio.Scanner) {
+	for lines.Scan() {
+		var c command
+		if json.Unmarshal(lines.Bytes(), &c) == nil && c.Do == "kill" {
+			kill()
+		}
+	}
+}
+
+func kill() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Kill()
+	}
+	select {}
+}
+
 func main() {
 	workers := map[string]*dibs.Worker{}
 	cancels := map[string]func(){}
@@ -133,10 +159,15 @@ func main() {
 		}
 		switch c.Do {
 		case "start":
+			if c.UntilSignal {
+				go awaitKill(lines)
+			}
 			workers[c.As], cancels[c.As] = start(c)
 			if c.UntilSignal {
 				return
 			}
+		case "kill":
+			kill()
 		case "enqueue":
 			go enqueue(c)
 		case "batch":

@@ -59,7 +59,7 @@ func (j *Job) lease() dibs.LeasedJob {
 	return lease
 }
 
-// Fake is a Dibs in memory, without delays, limits and leases that end. A failed job comes back at once, until it had five attempts.
+// Fake is a Dibs in memory, without delays, limits, sessions and leases that end. A failed job comes back at once, until it had five attempts.
 type Fake struct {
 	mu      sync.Mutex
 	jobs    []*Job

@@ -163,6 +163,22 @@ func TestAClaimThatIsRepeatedGetsTheSameJobs(t *testing.T) {
 	}
 }
 
+func TestASettlementWhoseClaimGetsNoJobIsAnswered(t *testing.T) {
+	fake := dibstest.New()
+	enqueue(t, fake, 1)
+	lease, err := fake.Client().ClaimJobs(within(t), dibs.ClaimRequest{Queues: []string{"mail"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := fake.Client().SettleJobs(within(t), dibs.SettleRequest{
+		Acks:  []dibs.AckItem{{ID: lease.Jobs[0].ID, LeaseToken: lease.Jobs[0].LeaseToken}},
+		Claim: &dibs.ClaimRequest{Queues: []string{"mail"}},
+	})
+	if err != nil || answer.Jobs == nil || len(answer.Jobs) != 0 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+}
+
 func TestAWorkerThatStoppedTakesNoJobAnyMore(t *testing.T) {
 	fake := dibstest.New()
 	work(t, fake, func(context.Context, *dibs.Work) error { return nil })

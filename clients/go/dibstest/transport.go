@@ -39,6 +39,13 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// settleAnswer has the jobs of a claim also where there are none. dibs.SettleResults leaves an empty list out: then the worker takes the
+// answer for lost.
+type settleAnswer struct {
+	dibs.SettleResults
+	Jobs *[]dibs.LeasedJob `json:"jobs,omitempty"`
+}
+
 func (f *Fake) answer(request *http.Request, body []byte) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +68,12 @@ func (f *Fake) answer(request *http.Request, body []byte) (int, any) {
 	case "/jobs/claim":
 		return 200, dibs.LeasedJobList{Jobs: f.claim(ctx, read[dibs.ClaimRequest](body))}
 	case "/jobs/settle":
-		return 200, f.settle(ctx, read[dibs.SettleRequest](body))
+		request := read[dibs.SettleRequest](body)
+		answer := settleAnswer{SettleResults: f.settle(ctx, request)}
+		if request.Claim != nil {
+			answer.Jobs = &answer.SettleResults.Jobs
+		}
+		return 200, answer
 	}
 	if path == "/batches" || strings.HasPrefix(path, "/batches/") {
 		return f.answerBatch(request, body)
