@@ -80,9 +80,14 @@ func newRun(ctx context.Context, job LeasedJob, isDoubtful bool) *run {
 
 func (r *run) lease() time.Duration { return max(shortestLease, seconds(r.leaseSeconds)) }
 
-// next is a third of the lease later, or a little earlier, so that leases do not move in step.
+// next is a third of the lease later, or a little earlier, so that leases do not move in step. A lease that was doubted once is about to
+// end: extends in each second tell when it has.
 func (r *run) next(from time.Time) time.Time {
-	return from.Add(time.Duration(float64(r.lease()) * (0.8 + rand.Float64()*0.2) / 3))
+	share := time.Duration(float64(r.lease()) * (0.8 + rand.Float64()*0.2) / 3)
+	if !r.doubtedAt.IsZero() {
+		share = min(share, time.Second)
+	}
+	return from.Add(share)
 }
 
 func (r *run) confirm() {

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Call, CallOptions } from '../../clients/typescript/src/caller.ts';
 import { DibsError } from '../../clients/typescript/src/errors.ts';
+import type { LeasedJob } from '../../clients/typescript/src/generated.ts';
+import { Run } from '../../clients/typescript/src/run.ts';
 import { HeldSession } from '../../clients/typescript/src/session.ts';
 import { Worker } from '../../clients/typescript/src/worker.ts';
 
@@ -183,13 +185,27 @@ test.each([
   expect(last().body.session).toBeUndefined();
 });
 
-test('a key that is revoked has no session', async () => {
+test('a session whose key was rotated or revoked is resumed: Dibs says then whether the key may', async () => {
   const { connections, session, last } = start();
   last().line({ session: 's1' });
+  await pass(6000);
   last().line({ lost: 'revoked' });
-  await pass(50_000);
-  expect(connections).toHaveLength(1);
-  expect(session.id).toBeUndefined();
+  last().end();
+  await pass(0);
+  expect(last().body.session).toBe('s1');
+  last().line({ session: 's1' });
+  expect(session.id).toBe('s1');
+  expect(connections).toHaveLength(2);
+});
+
+test('a lease whose session has ended is extended each second, until Dibs says that it is lost', () => {
+  const job = { id: 'j1', lease_seconds: 3600 } as LeasedJob;
+  const run = new Run(job, false, 's1');
+  expect(run.extendAt).toBeGreaterThan(performance.now() + 900_000);
+  run.doubt();
+  expect(run.extendAt).toBe(performance.now());
+  run.extended(performance.now());
+  expect(run.extendAt).toBe(performance.now() + 1000);
 });
 
 test.each(['no JSON\n', '{}\n', 'null\n', '{"session":7}\n', ' '.repeat(20_000)])(

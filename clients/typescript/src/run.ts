@@ -16,6 +16,9 @@ const now = () => performance.now();
 /** The first extend comes at a third of the lease, or a little earlier, so that leases do not move in step. */
 const share = () => (0.8 + Math.random() * 0.2) / 3;
 
+/** Between the extends of a lease that is about to end with its session. */
+const DOUBTED_MS = 1000;
+
 /** What was reported while another report was on its way is sent together. */
 export interface Report {
   value: unknown;
@@ -26,6 +29,7 @@ export class Run {
   readonly job: LeasedJob;
   /** The session that its lease is tied to. */
   readonly session: string | undefined;
+  #isDoubted = false;
   state: RunState = 'running';
   /** Fires the handler's signal. */
   readonly #abort = new AbortController();
@@ -70,6 +74,12 @@ export class Run {
     this.#confirm();
   }
 
+  /** Its session has ended. Dibs takes the lease back in a moment: only extends tell when it has. */
+  doubt(): void {
+    this.#isDoubted = true;
+    this.extendAt = now();
+  }
+
   beginExtend(): number {
     this.extending = true;
     return ++this.extendTurn;
@@ -87,6 +97,7 @@ export class Run {
   }
 
   #next(from: number): number {
-    return from + this.job.lease_seconds * 1000 * share();
+    const ms = this.job.lease_seconds * 1000 * share();
+    return from + (this.#isDoubted ? Math.min(ms, DOUBTED_MS) : ms);
   }
 }

@@ -163,7 +163,7 @@ export class HeldSession {
       this.#isHeld = true;
       this.#settle();
     }
-    if (!said || !this.#isHeld || said.lost === 'revoked') this.#hangUp.abort('none');
+    if (!said || !this.#isHeld) this.#hangUp.abort('none');
     else if (said.lost === 'session_ended') this.#hangUp.abort('ended');
   }
 }

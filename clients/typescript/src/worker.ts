@@ -93,9 +93,9 @@ export class Worker<Payload = unknown> {
         ...shared,
         resumeSeconds,
         isNeeded: (session) => tiedTo(session).length > 0,
-        // An extend tells each handler that its lease is lost.
+        // Extends tell each handler that its lease is lost.
         ended: (session) => {
-          for (const run of tiedTo(session)) run.extendAt = now();
+          for (const run of tiedTo(session)) run.doubt();
           this.#heartbeat.schedule();
         },
       });
