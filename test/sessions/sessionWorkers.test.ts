@@ -21,6 +21,7 @@ test('a worker keeps its leases through a rolling restart of replicas', async ()
   };
   const at = moves(first);
   const queue = at.newQueue();
+  await at.configure(queue, { retention_seconds: 600 });
   let serving: { service: Service; url: string } = await replica();
   const proxy = await startProxy(serving.url);
   undo.push(proxy.close);
