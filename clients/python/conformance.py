@@ -150,7 +150,7 @@ class Driven:
         self.stop_on = command.get("stop_on")
         self.over = threading.Event()
         self.cancel: Any = lambda: None
-        names = ("concurrency", "lease_seconds", "wait_seconds", "stop_seconds", "name")
+        names = ("concurrency", "lease_seconds", "wait_seconds", "stop_seconds", "session", "resume_seconds", "name")
         options = {name: seconds_of(command[name]) for name in names if command.get(name) is not None}
         self.worker = (AsyncWorker if IS_ASYNC else Worker)(
             client_of(command), command["queues"], handler_of(self.as_), decode=decode, observe=self.observe, **options
