@@ -21,6 +21,8 @@ instead. The lease is extended while it runs.
   --wait-seconds N     how long a claim waits for jobs (20)
   --stop-seconds N     at SIGTERM, how long commands may go on (25). A second SIGTERM ends them now
   --retry-seconds N    the delay after exit 75 (10)
+  --no-session         hold no session: the jobs of a worker that was killed wait until their leases end
+  --resume-seconds N   how long after the loss of its connection the session can be resumed (5, up to 60)
   --name NAME          shown to people who look at a job (host:pid)
   --json               log in JSON. LOG_FORMAT=json does the same
 
@@ -37,6 +39,8 @@ const options = {
   'wait-seconds': { type: 'string' },
   'stop-seconds': { type: 'string' },
   'retry-seconds': { type: 'string' },
+  'no-session': { type: 'boolean' },
+  'resume-seconds': { type: 'string' },
   name: { type: 'string' },
   json: { type: 'boolean' },
 } as const;
@@ -53,6 +57,8 @@ export interface WorkSettings {
   waitSeconds?: number;
   stopSeconds: number;
   retrySeconds: number;
+  session: boolean;
+  resumeSeconds?: number;
   name?: string;
 }
 
@@ -88,8 +94,11 @@ export function workSettings(args: string[]): WorkSettings {
     waitSeconds: seconds('wait-seconds'),
     stopSeconds: seconds('stop-seconds') ?? 25,
     retrySeconds: seconds('retry-seconds') ?? 10,
+    session: values['no-session'] !== true,
+    resumeSeconds: seconds('resume-seconds'),
     name: values.name ?? ownName(),
   };
+  if ((settings.resumeSeconds ?? 0) > 60) throw misused('--resume-seconds must be at most 60.');
   if (settings.timeoutSeconds === 0) throw misused('--timeout must be more than 0.');
   if (settings.concurrency * settings.batch > 1000)
     throw misused('--concurrency times --batch must be at most 1000.');

@@ -121,6 +121,11 @@ export class WorkerHandle {
     this.#say({ do: 'stop', as: this.as, seconds });
   }
 
+  /** Kills its process, as SIGKILL does. */
+  kill(): void {
+    this.#say({ do: 'kill', as: this.as });
+  }
+
   /** Cancels its run(). */
   cancel(): void {
     this.#say({ do: 'cancel', as: this.as });

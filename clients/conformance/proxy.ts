@@ -44,9 +44,13 @@ const keepAlive = new Agent({ keepAlive: true });
 /** A proxy before Dibs that does harm, and remembers all that went through. */
 export async function startProxy(target: string) {
   const exchanges: Exchange[] = [];
+  /** `POST /sessions`, which each worker sends. */
+  const sessions: Exchange[] = [];
   const sockets = new Set<Socket>();
+  const held = new Set<ServerResponse>();
   let to = target;
   let fault: (exchange: Exchange) => Fault = () => undefined;
+  let sessionFault = fault;
 
   async function forward(incoming: IncomingMessage, body: Buffer, response: ServerResponse) {
     const { host: _, connection: __, authorization: ___, ...headers } = incoming.headers;
@@ -66,6 +70,8 @@ export async function startProxy(target: string) {
       exchange.answer = parsed(Buffer.from(first.toString().split('\n')[0] as string));
     });
     answer.on('error', () => response.destroy());
+    held.add(response);
+    response.on('close', () => held.delete(response));
     if (isKept) return void answer.resume();
     response.writeHead(exchange.status, { 'content-type': answer.headers['content-type'] });
     response.flushHeaders();
@@ -83,11 +89,12 @@ export async function startProxy(target: string) {
       authorization: incoming.headers.authorization,
       isOver: false,
     };
-    exchanges.push(exchange);
+    const isSession = exchange.path.endsWith('/sessions');
+    (isSession ? sessions : exchanges).push(exchange);
     response.on('close', () => {
       exchange.isOver = true;
     });
-    const harm = fault(exchange);
+    const harm = (isSession ? sessionFault : fault)(exchange);
     if (harm === 'cut') return void incoming.socket.destroy();
     if (harm === 'hang') return;
     if (typeof harm === 'object' && 'status' in harm) {
@@ -134,12 +141,22 @@ export async function startProxy(target: string) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     exchanges,
-    /** What is done to each request from now on. */
+    sessions,
+    /** What is done to each request from now on. To those for sessions, nothing is done. */
     harm(decide: (exchange: Exchange) => Fault) {
       fault = decide;
     },
+    /** What is done to each request for a session from now on. */
+    harmSessions(decide: (exchange: Exchange) => Fault) {
+      sessionFault = decide;
+    },
     heal() {
       fault = () => undefined;
+      sessionFault = fault;
+    },
+    /** Breaks the connections that hold sessions. */
+    breakSessions() {
+      for (const response of held) response.destroy();
     },
     /** Sends requests elsewhere from now on. */
     aim(url: string) {

@@ -13,6 +13,7 @@ import './promises/stopping.ts';
 import './promises/producing.ts';
 import './promises/batches.ts';
 import './promises/telling.ts';
+import './promises/sessions.ts';
 import { openStage, type Stage, startService } from './stage.ts';
 
 export interface Library {

@@ -143,8 +143,22 @@ function giveTo(path: string, user: RunAs): void {
   }
 }
 
-/** Removes what interrupted creations have left. Only for the owner: then no other creation can succeed any more. */
-export async function removeRemains({ home }: Cluster): Promise<void> {
+const SOCKET_PREFIX = '.s.PGSQL.';
+
+/** How PostgreSQL names the Unix socket of a port. */
+export const socketName = (port: number): string => `${SOCKET_PREFIX}${port}`;
+
+/**
+ * Removes what interrupted creations have left, and the sockets of killed servers. Only for the owner: then no other
+ * creation can succeed any more, and no other server runs on the data.
+ */
+export async function removeRemains({ home, data }: Cluster, port: number): Promise<void> {
+  const ours = socketName(port);
+  for (const name of await readdir(data)) {
+    const isSocket = name.startsWith(SOCKET_PREFIX);
+    if (isSocket && name !== ours && name !== `${ours}.lock`)
+      await rm(join(data, name), { force: true }).catch(() => {});
+  }
   const parent = join(home, '..');
   for (const name of await readdir(parent)) {
     if (!name.startsWith('postgres.init-')) continue;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.ts';
 import { type Cluster, ensureCluster, locateCluster, removeRemains } from './cluster.ts';
 import { EmbeddedError, instead, inUse, messageOf } from './errors.ts';
-import { becomeOwner, connect, createDatabase, type Owner, own, urlOf } from './owner.ts';
+import { becomeOwner, connect, createDatabase, type Owner, own, socketUrlOf, urlOf } from './owner.ts';
 import { startServer } from './server.ts';
 import { chooseUser } from './user.ts';
 
@@ -11,6 +11,8 @@ export { EmbeddedError } from './errors.ts';
 export interface EmbeddedPostgres {
   /** postgres://... of the database `dibs`, as a superuser. It holds until the server ends. */
   url: string;
+  /** The same, by the Unix socket of the server where it has one. */
+  localUrl: string;
   /** Returns when the server has ended and its data is safe. May be called again. */
   stop(): Promise<void>;
   /** Settles when the server has ended, wanted or not. Never rejects. */
@@ -46,7 +48,7 @@ export async function startEmbedded({
     const owner = await own(cluster, server.port);
     if (owner === undefined) throw inUse(dataDir, undefined);
     await createDatabase(owner.client);
-    await removeRemains(cluster);
+    await removeRemains(cluster, server.port);
     let stopping = false;
     const kept = keepOwning(owner, {
       cluster,
@@ -59,7 +61,9 @@ export async function startEmbedded({
       await server.stop();
       await kept;
     };
-    return { url: urlOf(cluster, server.port, 'dibs'), exited: server.exited, stop };
+    const url = urlOf(cluster, server.port, 'dibs');
+    const localUrl = server.hasSocket ? socketUrlOf(cluster, server.port, 'dibs') : url;
+    return { url, localUrl, exited: server.exited, stop };
   } catch (error) {
     await server.stop();
     if (error instanceof EmbeddedError) throw error;

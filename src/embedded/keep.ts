@@ -13,6 +13,7 @@ export async function keepEmbedded(
 ): Promise<{ url: string; stop(): Promise<void> }> {
   let server = await startEmbedded(options);
   const port = Number(new URL(server.url).port);
+  const { localUrl: url } = server;
   let wanted = true;
 
   async function keep(): Promise<void> {
@@ -32,7 +33,7 @@ export async function keepEmbedded(
   const kept = keep();
 
   return {
-    url: server.url,
+    url,
     async stop() {
       wanted = false;
       await server.stop();

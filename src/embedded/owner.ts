@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { planned, queryOf } from '../postgres/statements.ts';
-import type { Cluster } from './cluster.ts';
+import { type Cluster, socketName } from './cluster.ts';
 
 const statements = {
   own: planned('embedded/own'),
@@ -19,6 +20,17 @@ export function urlOf(cluster: Cluster, port: number, database: string): string 
   const password = readFileSync(cluster.password, 'utf8').trim();
   // With sslmode, because the server has no SSL and the environment may have a PGSSLMODE.
   return `postgres://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}?sslmode=disable`;
+}
+
+/** A longer path fits into no address of a socket (`sun_path`) of macOS. Linux has 4 bytes more. */
+const LONGEST_SOCKET_PATH = 103;
+
+/** The same by the Unix socket in the data directory, which costs less than TCP. By TCP, if its path is too long. */
+export function socketUrlOf(cluster: Cluster, port: number, database: string): string {
+  const url = urlOf(cluster, port, database);
+  const path = join(cluster.data, socketName(port));
+  const fits = Buffer.byteLength(path) <= LONGEST_SOCKET_PATH;
+  return fits ? `${url}&host=${encodeURIComponent(cluster.data)}` : url;
 }
 
 /** A connection to the maintenance database. Its lock lasts as long as the connection. */

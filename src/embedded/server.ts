@@ -24,6 +24,8 @@ export interface Setup {
 
 export interface Server {
   port: number;
+  /** Whether it listens on a Unix socket in its data directory. */
+  hasSocket: boolean;
   isAlive(): boolean;
   /** Settles when the process has ended, for any reason. */
   exited: Promise<void>;
@@ -49,17 +51,25 @@ const quiet = {
 
 /** Starts the server. Returns when it accepts connections, however long its recovery takes. */
 export async function startServer(setup: Setup): Promise<Server> {
+  let withSocket = true;
   for (let tries = 60; ; tries--) {
     await clearTheWay(setup);
-    const server = launch(setup, setup.port ?? (await freePort()));
+    const server = launch(setup, setup.port ?? (await freePort()), withSocket);
     if (await isReady(server, setup.cluster)) return server;
     const lines = server.lastLines.join('\n');
+    if (lines.includes(NO_SOCKET)) {
+      withSocket = false;
+      continue;
+    }
     if (!mayPass(lines) || tries === 0) {
       throw new EmbeddedError(`PostgreSQL did not start on ${setup.cluster.home}:\n${lines}\n${instead}`);
     }
     await sleep(500);
   }
 }
+
+/** Not every file system has sockets. */
+const NO_SOCKET = 'could not create any Unix-domain sockets';
 
 /** Whether to try again: somebody has the port, another server has the data, or backends of a killed server still run. */
 function mayPass(lines: string): boolean {
@@ -70,9 +80,15 @@ function mayPass(lines: string): boolean {
 
 type Launched = Server & { pid: number | undefined; lastLines: string[] };
 
-function launch({ cluster, native, user, log, settings }: Setup, port: number): Launched {
+function launch(setup: Setup, port: number, hasSocket: boolean): Launched {
+  const { cluster, native, user, log, settings } = setup;
   // Ours come last and win: only this machine may connect, and nothing is written outside the data directory.
-  const fixed = { port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+  const fixed = {
+    port: String(port),
+    listen_addresses: '127.0.0.1',
+    // The data directory is its working directory, whatever the path to it is.
+    unix_socket_directories: hasSocket ? '.' : '',
+  };
   const all = Object.entries({ ...defaults, ...settings, ...quiet, ...fixed });
   const args = [
     '-D',
@@ -102,7 +118,7 @@ function launch({ cluster, native, user, log, settings }: Setup, port: number): 
   const exited = ended(child, lastLines).finally(() => process.off('exit', onExit));
   const isAlive = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null;
   const stop = () => (isAlive() ? endProcess(child.pid ?? 0, isAlive) : Promise.resolve()).then(() => exited);
-  return { port, pid: child.pid, lastLines, isAlive, exited, stop };
+  return { port, hasSocket, pid: child.pid, lastLines, isAlive, exited, stop };
 }
 
 async function ended(child: ChildProcess, lastLines: string[]): Promise<void> {

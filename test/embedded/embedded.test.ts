@@ -306,6 +306,48 @@ describe('the life of the server', () => {
     expect(readdirSync(dataDir)).toEqual(['postgres']);
   });
 
+  const BY_SOCKET = 'SELECT inet_server_addr() IS NULL';
+
+  test('the service reaches its server by a Unix socket that only its user may enter', async () => {
+    const embedded = await start();
+    expect(await ask(embedded.localUrl, BY_SOCKET)).toBe(true);
+    expect(await ask(embedded.url, BY_SOCKET)).toBe(false);
+    expect(statSync(join(dataDir, 'postgres', 'data')).mode & 0o077).toBe(0);
+    await embedded.stop();
+  });
+
+  test('where the path of the socket is too long, the service reaches its server by TCP', async () => {
+    const long = join(dir, 'd'.repeat(100));
+    const embedded = await startEmbedded({ dataDir: long, log: () => {} });
+    expect(await ask(embedded.localUrl, BY_SOCKET)).toBe(false);
+    await embedded.stop();
+  });
+
+  test('where no socket can be made, the service reaches its server by TCP', async () => {
+    const first = await start();
+    const port = Number(new URL(first.url).port);
+    await first.stop();
+    mkdirSync(join(dataDir, 'postgres', 'data', `.s.PGSQL.${port}`));
+    const embedded = await startEmbedded({ dataDir, log: () => {}, port });
+    expect(await ask(embedded.localUrl, BY_SOCKET)).toBe(false);
+    await embedded.stop();
+  });
+
+  test('the sockets of killed servers do not stay', async () => {
+    for (let i = 0; i < 2; i++) {
+      const embedded = await start();
+      await end(serverPid(), 'SIGKILL');
+      await embedded.exited;
+    }
+    const embedded = await start();
+    const sockets = readdirSync(join(dataDir, 'postgres', 'data')).filter((name) =>
+      name.startsWith('.s.PGSQL.'),
+    );
+    const port = new URL(embedded.url).port;
+    expect(sockets.toSorted()).toEqual([`.s.PGSQL.${port}`, `.s.PGSQL.${port}.lock`]);
+    await embedded.stop();
+  });
+
   test('a server that fails to start is reported with its last log lines', async () => {
     await expect(start({ shared_buffers: 'plenty' })).rejects.toThrow(
       /invalid value for parameter "shared_buffers"/,

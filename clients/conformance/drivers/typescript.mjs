@@ -150,6 +150,8 @@ function start({ as, ...settings }) {
     waitSeconds: settings.wait_seconds,
     stopSeconds: secondsOf(settings.stop_seconds),
     name: settings.name,
+    session: settings.session,
+    resumeSeconds: settings.resume_seconds,
     decode(text) {
       if (text.includes('undecodable')) throw new Error('the driver does not read this');
       return JSON.parse(text);
@@ -215,6 +217,7 @@ createInterface({ input: process.stdin })
     if (command.do === 'start') start(command);
     else if (command.do === 'enqueue') enqueue(command);
     else if (command.do === 'batch') batch(command);
+    else if (command.do === 'kill') process.kill(process.pid, 'SIGKILL');
     else if (command.do === 'odd_ends')
       say({ event: 'odd_ends', as: command.as, names: Object.keys(ODD_ENDS) });
     else workers.get(command.as)?.stop({ deadlineSeconds: command.seconds ?? undefined });

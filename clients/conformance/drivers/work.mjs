@@ -27,14 +27,17 @@ const workers = new Map();
 /** How `dibs` ends when what it was given cannot work. */
 const USAGE_ERROR = 2;
 
+const NUMBERS = ['concurrency', 'lease_seconds', 'wait_seconds', 'stop_seconds', 'resume_seconds'];
+
 function start({ as, url, queues, name, key, key_file, ...settings }) {
   const flags = Object.entries(settings)
-    .filter(([flag]) => ['concurrency', 'lease_seconds', 'wait_seconds', 'stop_seconds'].includes(flag))
+    .filter(([flag]) => NUMBERS.includes(flag))
     .flatMap(([flag, value]) => [
       `--${flag.replace('_', '-')}`,
       value === 'forever' ? '99999999' : String(value),
     ]);
   if (name) flags.push('--name', name);
+  if (settings.session === false) flags.push('--no-session');
   const args = [main, 'work', ...queues, ...flags, '--result', '--retry-seconds', '100', '--'];
   const child = spawn(process.execPath, [...args, process.execPath, handler], {
     env: {
@@ -72,6 +75,7 @@ createInterface({ input: process.stdin })
     if (command.do === 'odd_ends')
       return say({ event: 'odd_ends', as: command.as, names: Object.keys(ODD_ENDS) });
     const child = workers.get(command.as);
+    if (command.do === 'kill') return child?.kill('SIGKILL');
     child?.kill('SIGTERM');
     // A deadline of its own: the second signal ends the commands.
     if (command.seconds != null)

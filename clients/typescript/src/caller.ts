@@ -2,6 +2,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** How long to wait for the whole answer. Default: the client's, and the time that the request itself asks Dibs to wait. */
   timeoutSeconds?: number;
+  /** Is told each part of an answer of 2xx as it comes. Then the request returns nothing. */
+  heard?(part: string): void;
 }
 
 /** A request, as the generated operations make it. */

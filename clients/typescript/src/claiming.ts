@@ -1,6 +1,6 @@
 import { backoffMs } from './backoff.ts';
 import type { Caller } from './caller.ts';
-import { isTemporary } from './errors.ts';
+import { DibsError, isTemporary } from './errors.ts';
 import type { Observer } from './events.ts';
 import { claimJobs, type LeasedJob } from './generated.ts';
 import { Run } from './run.ts';
@@ -13,6 +13,8 @@ export interface Claim {
   sentAt: number;
   waitSeconds: number;
   isRepeated: boolean;
+  /** The session that its leases are tied to. A repeat names the same one: else it would be another claim. */
+  session: string | undefined;
   /** The leases that it has got. A repeat is answered the same ones. */
   tokens: Set<string>;
   hangUp: AbortController;
@@ -25,6 +27,10 @@ export interface Claimant {
   client: Caller;
   options: WorkerOptions;
   free(): number;
+  /** The session for a new claim. */
+  session(): string | undefined;
+  /** Dibs says that this session has ended. */
+  sessionOver(session: string): void;
   /** Takes a lease that a claim got. */
   take(run: Run): void;
   /** Dibs refuses the claim for good. */
@@ -60,6 +66,7 @@ export class Claiming {
       sentAt: 0,
       waitSeconds,
       isRepeated: false,
+      session: this.#worker.session(),
       tokens: new Set(),
       hangUp: new AbortController(),
     };
@@ -73,6 +80,7 @@ export class Claiming {
       wait_seconds: waitSeconds,
       worker: name,
       claim_id: this.open.id,
+      session: this.open.session,
       payload_format: 'text',
     };
   }
@@ -121,16 +129,19 @@ export class Claiming {
     if (fresh.length > 0) this.#worker.observe({ type: 'claimed', jobs: fresh });
     for (const job of fresh) {
       claim.tokens.add(job.lease_token);
-      this.#worker.take(new Run(job, claim.isRepeated || lateMs > job.lease_seconds * 333));
+      this.#worker.take(new Run(job, claim.isRepeated || lateMs > job.lease_seconds * 333, claim.session));
     }
   }
 
   failed(error: unknown): void {
-    if (this.open) this.open.isRepeated = true;
+    const { open } = this;
+    if (open) open.isRepeated = true;
     if (!isTemporary(error)) {
-      this.open?.hangUp.abort();
+      open?.hangUp.abort();
       this.open = undefined;
-      this.#worker.refused(error);
+      const isOver = error instanceof DibsError && error.code === 'session_not_found';
+      if (isOver && open?.session !== undefined) this.#worker.sessionOver(open.session);
+      else this.#worker.refused(error);
       return;
     }
     const ms = backoffMs(this.#failures++, error);

@@ -76,7 +76,8 @@ export class Client implements Caller {
 
   /** @throws DibsError for an answer that is not 2xx, ConnectionError when none came */
   // biome-ignore lint/suspicious/noExplicitAny: the operation that calls it says what it answers.
-  async request(call: Call, { signal, timeoutSeconds }: CallOptions = {}): Promise<any> {
+  async request(call: Call, options: CallOptions = {}): Promise<any> {
+    const { signal, timeoutSeconds, heard } = options;
     const headers = headersOf(call);
     const body = call.body instanceof RawJson ? call.body.text : JSON.stringify(call.body);
     const ended = new AbortController();
@@ -90,9 +91,9 @@ export class Client implements Caller {
       key = await this.#key.read(ended.signal);
       if (key !== '') headers.authorization = `Bearer ${key}`;
       const url = this.url + call.path + queryText(call.query);
-      const answer = await this.#sendBy(url, { method: call.method, headers, body, signal: ended.signal });
-      if (answer.status === 401 && this.#key.isRenewed(key))
-        return await this.request(call, { signal, timeoutSeconds });
+      const sent = { method: call.method, headers, body, signal: ended.signal, heard };
+      const answer = await this.#sendBy(url, sent);
+      if (answer.status === 401 && this.#key.isRenewed(key)) return await this.request(call, options);
       return this.#read(call, answer, key);
     } catch (error) {
       if (error instanceof DibsError || error instanceof ConnectionError) throw error;

@@ -24,6 +24,8 @@ export interface Report {
 
 export class Run {
   readonly job: LeasedJob;
+  /** The session that its lease is tied to. */
+  readonly session: string | undefined;
   state: RunState = 'running';
   /** Fires the handler's signal. */
   readonly #abort = new AbortController();
@@ -43,8 +45,9 @@ export class Run {
   ended: Promise<void> = Promise.resolve();
 
   /** A doubtful lease may be over already: its job is begun only after an extend. */
-  constructor(job: LeasedJob, isDoubtful: boolean) {
+  constructor(job: LeasedJob, isDoubtful: boolean, session?: string) {
     this.job = job;
+    this.session = session;
     this.leaseEndsAt = now() + job.lease_seconds * 1000;
     this.extendAt = isDoubtful ? now() : this.#next(now());
     this.confirmed = new Promise((resolve) => {

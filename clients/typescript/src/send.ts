@@ -7,6 +7,8 @@ export interface Sent {
   body: string | undefined;
   /** Hangs up. Its reason is the error. */
   signal: AbortSignal;
+  /** Is told the parts of an answer of 2xx, whose text is empty then. */
+  heard?: ((part: string) => void) | undefined;
 }
 
 export interface Answer {
@@ -17,14 +19,23 @@ export interface Answer {
 
 export type Send = (url: string, sent: Sent) => Promise<Answer>;
 
+async function textOf(response: Response, heard: Sent['heard']): Promise<string> {
+  if (!heard || !response.ok || !response.body) return response.text();
+  const decoder = new TextDecoder();
+  const reader = response.body.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    heard(decoder.decode(part.value, { stream: true }));
+  return '';
+}
+
 export const byFetch =
   (fetching: typeof fetch): Send =>
-  async (url, sent) => {
+  async (url, { heard, ...sent }) => {
     // A redirect is no answer of Dibs, and another server must not get the key.
     const response = await fetching(url, { ...sent, redirect: 'manual' } as RequestInit);
     return {
       status: response.status,
-      text: await response.text(),
+      text: await textOf(response, heard),
       header: (name) => response.headers.get(name),
     };
   };
@@ -53,13 +64,15 @@ interface NodeHttp {
 /** Its connections are those of Node's global agent, which keeps them, and goes through a proxy where Node is told to. */
 const byNode =
   (http: NodeHttp): Send =>
-  (url, { method, headers, body, signal }) =>
+  (url, { method, headers, body, signal, heard }) =>
     new Promise((resolve, reject) => {
       const request = http.request(url, { method, headers }, (answer) => {
         let text = '';
         answer.setEncoding('utf8');
+        const isOk = answer.statusCode >= 200 && answer.statusCode < 300;
         answer.on('data', (part) => {
-          text += part;
+          if (heard && isOk) heard(part);
+          else text += part;
         });
         answer.on('error', failed);
         answer.on('end', () => {

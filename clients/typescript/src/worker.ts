@@ -8,6 +8,7 @@ import { ownName } from './node.ts';
 import { Ack, type Outcome, ownOutcome, Release } from './outcome.ts';
 import { observerOf } from './reporting.ts';
 import type { Run } from './run.ts';
+import { HeldSession } from './session.ts';
 import { checkTime } from './settings.ts';
 import { Settling } from './settling.ts';
 import { runUntilSignal } from './signals.ts';
@@ -17,6 +18,8 @@ import type { WorkerOptions } from './workerOptions.ts';
 const now = () => performance.now();
 /** How long a handler may take to end after its signal, when the worker stops. */
 const LAST_MS = 1000;
+/** A restart of a replica or a proxy should fit in. */
+const RESUME_SECONDS = 5;
 /** How long the worker then tries to send what is left, and how long it tries to take back a claim. */
 const FLUSH_MS = 5000;
 
@@ -39,6 +42,7 @@ export class Worker<Payload = unknown> {
   readonly #heartbeat: Heartbeat;
   readonly #claiming: Claiming;
   readonly #settling: Settling;
+  readonly #session: HeldSession | undefined;
   #phase: 'new' | 'running' | 'stopping' | 'stopped' = 'new';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closeUntil = 0;
@@ -60,6 +64,9 @@ export class Worker<Payload = unknown> {
     if (!Number.isInteger(this.#concurrency) || this.#concurrency < 1 || this.#concurrency > 1000)
       throw new RangeError('concurrency must be a whole number from 1 to 1000');
     checkTime('stopSeconds', options.stopSeconds);
+    const { session = true, resumeSeconds = RESUME_SECONDS } = options;
+    if (!(resumeSeconds >= 0 && resumeSeconds <= 60))
+      throw new RangeError('resumeSeconds must be a number of seconds from 0 to 60');
     for (const name of ['leaseSeconds', 'waitSeconds'] as const)
       checkTime(name, options[name], { mayBeInfinite: false });
     this.#handler = wrapped(handler, (options.middleware ?? []) as Middleware<Payload>[]);
@@ -71,6 +78,8 @@ export class Worker<Payload = unknown> {
       ...shared,
       options: { ...options, name },
       free: () => this.#free,
+      session: () => this.#session?.id,
+      sessionOver: (session) => this.#session?.over(session),
       take: (run) => this.#take(run),
       refused: (error) => {
         this.#error ??= error;
@@ -78,6 +87,18 @@ export class Worker<Payload = unknown> {
       },
     });
     this.#settling = new Settling({ ...shared, done: (run) => this.#done(run) }, this.#claiming);
+    const tiedTo = (session: string) => [...this.#runs].filter((run) => run.session === session);
+    if (session)
+      this.#session = new HeldSession({
+        ...shared,
+        resumeSeconds,
+        isNeeded: (session) => tiedTo(session).length > 0,
+        // An extend tells each handler that its lease is lost.
+        ended: (session) => {
+          for (const run of tiedTo(session)) run.extendAt = now();
+          this.#heartbeat.schedule();
+        },
+      });
   }
 
   /** Works until `stop`. @throws DibsError when Dibs refuses a claim for good: a name that is wrong, a key that may not */
@@ -87,6 +108,7 @@ export class Worker<Payload = unknown> {
     // It was stopped before it ran.
     if (this.#phase === 'stopped') return;
     this.#phase = 'running';
+    this.#session?.start();
     this.#pump();
     await this.#ended;
     if (this.#error !== undefined) throw this.#error;
@@ -169,7 +191,11 @@ export class Worker<Payload = unknown> {
     if (isStopping && isIdle && !claiming.open && this.#runs.size === 0) this.#finish();
   }
 
-  #mayClaim = () => this.#phase === 'running' && !this.#claiming.isSending && this.#free > 0;
+  #mayClaim = () =>
+    this.#phase === 'running' &&
+    !this.#claiming.isSending &&
+    this.#free > 0 &&
+    this.#session?.isSettled !== false;
 
   #finish(): void {
     if (this.#phase === 'stopped') return;
@@ -179,6 +205,7 @@ export class Worker<Payload = unknown> {
     for (const run of this.#runs) this.#done(run);
     this.#heartbeat.stop();
     this.#claiming.open?.hangUp.abort();
+    this.#session?.stop();
     this.#observe({ type: 'stopped', error: this.#error });
     this.#end();
   }

@@ -20,6 +20,13 @@ export interface WorkerOptions {
    * handler goes on until Dibs says that the lease is lost: after an outage, the job may still be its own.
    */
   signalExpired?: boolean;
+  /**
+   * Whether it holds a session: when the worker is killed, its jobs go to others at once, and not when their leases run out. Where there
+   * are none, it works without. Default: true.
+   */
+  session?: boolean;
+  /** How long the session can be resumed after its connection is lost, from 0 to 60. Then its leases end. Default: 5. */
+  resumeSeconds?: number;
   /** What the handler gets as `job.payload`. Default: `JSON.parse`. When it throws, the job is nacked. */
   decode?(text: string, job: LeasedJob): unknown;
   /** Around each handler, the first one outermost. */
