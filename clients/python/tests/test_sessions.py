@@ -176,6 +176,8 @@ class SessionTest(unittest.TestCase):
         self.dibs = Dibs()
         self.events = []
         self.gate = threading.Event()
+        #: How many handlers.
+        self.begun = 0
         self.addCleanup(self.gate.set)
         stack = contextlib.ExitStack()
         self.url = stack.enter_context(self.dibs.listening())
@@ -187,6 +189,7 @@ class SessionTest(unittest.TestCase):
 
     def blocked(self, job: Job):
         """A handler that ends when the test lets it, or by its signal."""
+        self.begun += 1
         while not self.gate.is_set():
             job.sleep(0.01)
 
@@ -210,7 +213,7 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(set(self.dibs.named()), {"session-1"})
 
     def test_the_claims_that_settlements_carry_name_it_too(self):
-        with self.working():
+        with self.working(concurrency=1):
             self.works_on(3)
             until(lambda: any("claim" in body for body in self.dibs.all("settle")))
         for body in self.dibs.all("settle"):
@@ -380,11 +383,11 @@ class SessionTest(unittest.TestCase):
     def test_a_settlement_counts_though_its_claim_names_a_session_that_has_ended(self):
         self.dibs.producer.enqueue({})
         with self.working(self.blocked, concurrency=2, wait_seconds=20):
-            until(lambda: self.dibs.fake.jobs[0].state == "leased")
+            until(lambda: self.begun == 1)
             until(lambda: len(self.dibs.named()) == 2)
             self.dibs.ended.add("session-1")
             self.dibs.producer.enqueue({})
-            until(lambda: self.dibs.fake.jobs[1].state == "leased")
+            until(lambda: self.begun == 2)
             self.gate.set()
             until(lambda: self.dibs.fake.jobs[0].state == self.dibs.fake.jobs[1].state == "completed")
             self.works_on()
@@ -396,7 +399,7 @@ class SessionTest(unittest.TestCase):
         self.dibs.producer.enqueue({})
         began = time.monotonic()
         with self.working(self.blocked, concurrency=1):
-            until(lambda: self.dibs.fake.jobs[0].state == "leased")
+            until(lambda: self.begun == 1)
             self.dibs.fake.jobs[0].token = "of another worker"
             until(lambda: any(event["type"] == "signalled" for event in self.events))
             self.assertLess(time.monotonic() - began, 5)
@@ -423,7 +426,7 @@ class SessionTest(unittest.TestCase):
     def test_a_session_that_a_claim_says_has_ended_has_its_leases_extended_at_once(self):
         self.dibs.producer.enqueue({})
         with self.working(self.blocked, concurrency=2):
-            until(lambda: self.dibs.fake.jobs[0].state == "leased")
+            until(lambda: self.begun == 1)
             self.dibs.ended.add("session-1")
             until(lambda: self.dibs.all("extend"))
             until(lambda: len(self.dibs.all("session")) == 2)
@@ -566,7 +569,7 @@ class SessionTest(unittest.TestCase):
         before = threading.active_count()
         self.dibs.producer.enqueue({})
         with self.working(self.blocked) as worker:
-            until(lambda: self.dibs.fake.jobs[0].state == "leased")
+            until(lambda: self.begun == 1)
             worker.stop()
             time.sleep(0.3)
             self.assertEqual(self.dibs.all("hung up"), [])
@@ -587,7 +590,7 @@ class SessionTest(unittest.TestCase):
         self.dibs.play = play
         self.dibs.producer.enqueue({})
         with self.working(self.blocked) as worker:
-            until(lambda: self.dibs.fake.jobs[0].state == "leased")
+            until(lambda: self.begun == 1)
             worker.stop()
             until(lambda: len(self.dibs.all("session")) == 2)
             self.gate.set()
@@ -642,6 +645,7 @@ while not worker._is_held:
                     os._exit(0)
                 try:
                     assert worker._lines and worker._lines._socket
+                    time.sleep(0.3)
                     kept = f"socket:[{os.fstat(worker._lines._socket.fileno()).st_ino}]"
                     links = [os.readlink(f"/proc/{child}/fd/{n}") for n in os.listdir(f"/proc/{child}/fd") if int(n) > 2]
                     self.assertNotIn(kept, links)
