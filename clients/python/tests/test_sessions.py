@@ -173,12 +173,17 @@ def patient(**constants):
 
 class SessionTest(unittest.TestCase):
     def setUp(self):
-        self.dibs = Dibs()
-        self.events = []
         self.gate = threading.Event()
         #: How many handlers.
         self.begun = 0
         self.addCleanup(self.gate.set)
+        self.begin()
+
+    def begin(self, version="HTTP/1.1"):
+        """With another Dibs."""
+        self.dibs = Dibs()
+        self.dibs.version = version
+        self.events = []
         stack = contextlib.ExitStack()
         self.url = stack.enter_context(self.dibs.listening())
         self.addCleanup(stack.close)
@@ -285,8 +290,8 @@ class SessionTest(unittest.TestCase):
 
     def test_an_answer_that_ends_with_its_connection_is_one_too(self):
         """HTTP/1.0, as some proxies speak it."""
-        self.dibs.version = "HTTP/1.0"
-        with self.dibs.listening() as self.url, self.working():
+        self.begin("HTTP/1.0")
+        with self.working():
             self.works_on()
         self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 5}])
         self.assertEqual(set(self.dibs.named()), {"session-1"})
@@ -338,8 +343,7 @@ class SessionTest(unittest.TestCase):
 
     def test_a_first_line_that_is_held_back_keeps_no_claim_back_and_the_next_try_comes_after_a_rest(self):
         for steps in ([5], [Dibs.HEAD, 5]):
-            self.dibs.log.clear()
-            self.dibs.times.clear()
+            self.begin()
             self.dibs.play = lambda body, count: iter(steps)
             with patient(PATIENCE=0.3, REST=0.6, FIRST_CLAIM=0.1), self.working():
                 until(lambda: len(self.dibs.all("session")) == 2)
@@ -469,8 +473,7 @@ class SessionTest(unittest.TestCase):
             problem(409, "too_many_sessions"),
         )
         for refusal in refusals:
-            self.dibs.log.clear()
-            self.dibs.times.clear()
+            self.begin()
             self.dibs.play = lambda body, count: iter([refusal])
             began = time.monotonic()
             with self.subTest(refusal), self.working():
@@ -511,8 +514,7 @@ class SessionTest(unittest.TestCase):
             (200, {}, '{"lost": "stopping"}\n'),
         )
         for answer in answers:
-            self.dibs.log.clear()
-            self.dibs.times.clear()
+            self.begin()
 
             def play(body, count):
                 return once({"session": "one"}) if count > 2 else iter([answer])
@@ -634,9 +636,8 @@ while not worker._is_held:
     def test_a_forked_child_holds_no_copy_of_it(self):
         """Else Dibs would not see that the worker was killed."""
         for version in ("HTTP/1.1", "HTTP/1.0"):
-            self.dibs = Dibs()
-            self.dibs.version = version
-            with self.subTest(version), self.dibs.listening() as self.url, self.working(wait_seconds=20) as worker:
+            self.begin(version)
+            with self.subTest(version), self.working(wait_seconds=20) as worker:
                 until(lambda: worker._is_held)
                 time.sleep(0.2)
                 child = os.fork()

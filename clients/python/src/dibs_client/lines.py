@@ -37,13 +37,14 @@ class Lines:
 
     def connect(self, connection: http.client.HTTPConnection) -> None:
         self._connection = connection
-        if connection.sock is None:
+        is_new = connection.sock is None
+        if is_new:
             connection.connect()
         self._socket = connection.sock
         # `hang_up` sets it, and then looks for the socket. So one of the two sees the other.
         if self.is_over:
             raise ConnectionError("somebody has hung up")
-        self._socket.settimeout(socket_timeout(self.left()))
+        connection.sock.settimeout(socket_timeout(self.left()))
 
     def begin(self, response: http.client.HTTPResponse) -> None:
         self._response = response
