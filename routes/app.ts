@@ -26,6 +26,7 @@ import { holdAnswers } from './http/connection/memory.ts';
 import { serveAnyExpectation } from './http/connection/nodeRefusals.ts';
 import { closeOldConnections } from './http/connection/oldConnections.ts';
 import { giveBackTaken } from './http/connection/taken.ts';
+import { closeUnansweredConnections } from './http/connection/unanswered.ts';
 import { closeUnread } from './http/connection/unreadAnswers.ts';
 import { closeUnreadConnections } from './http/connection/unreadConnections.ts';
 import { acceptJson, checkPresenceOfBody } from './http/json/body.ts';
@@ -157,6 +158,7 @@ export async function receiveRequests(app: App, options: ServiceOptions): Promis
   closeWithLastAnswer(app, draining);
   closeUnread(app, limits);
   closeUnreadConnections(app, limits);
+  closeUnansweredConnections(app);
   giveBackTaken(app, engine);
   holdAnswers(app, engine.memory);
   serveAnyExpectation(app);

@@ -41,6 +41,7 @@ export function sessionRoutes(app: App): void {
         ...request.body,
         onHangup: (gone) => onHangup(request, gone),
       });
+      app.closeUnanswered(request.raw.socket);
       const lines = new PassThrough();
       const write = (line: object) => lines.write(`${JSON.stringify(line)}\n`);
       write({ session, resume_seconds });

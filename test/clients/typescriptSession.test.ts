@@ -68,6 +68,21 @@ test('the first claim waits for the session, and for no longer than a second', a
   expect(pump).toHaveBeenCalledOnce();
 });
 
+test('while a session is resumed, claims wait for it, and for no longer than a second', async () => {
+  const { session, last } = start();
+  last().line({ session: 's1' });
+  await pass(6000);
+  last().end();
+  await pass(0);
+  expect(session.isSettled).toBe(false);
+  last().line({ session: 's1' });
+  expect(session.isSettled).toBe(true);
+  await pass(6000);
+  last().end();
+  await pass(1001);
+  expect(session.isSettled).toBe(true);
+});
+
 test('a connection that is silent for 10 s is lost: the session is resumed', async () => {
   const { connections, session, last } = start();
   last().line({ session: 's1' });

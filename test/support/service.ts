@@ -186,7 +186,7 @@ export async function startService(
     /** The lines that the engine logged of acts. */
     acts,
     /** Listens on a free port, and returns the base URL. */
-    listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
+    listen: (host = '127.0.0.1') => app.listen({ host, port: 0 }),
     async stop() {
       engine.stopWaiting();
       await app.close();

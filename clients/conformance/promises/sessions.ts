@@ -56,7 +56,7 @@ promise(
 
 promise(GROUP, 'a handler whose session has ended is told, and the next claim has another', async (stage) => {
   const id = await stage.enqueue({ ms: 60_000 });
-  const worker = stage.start({ resume_seconds: 0, lease_seconds: 3600 });
+  const worker = stage.start({ resume_seconds: 0, lease_seconds: 3600, concurrency: 2, wait_seconds: 1 });
   await worker.seen('started', id);
   const first = await heldBy(stage);
   stage.proxy.harmSessions(() => 'cut');

@@ -7,8 +7,8 @@ import { after, type Timer } from './timer.ts';
 const PATIENCE_MS = 5000;
 /** Dibs writes a line every 3 s. */
 const SILENCE_MS = 10_000;
-/** The first claim waits for the session no longer. */
-const FIRST_MS = 1000;
+/** Claims wait no longer for a session that is being opened or resumed. */
+const CLAIMS_WAIT_MS = 1000;
 /** How long the worker goes on without, where it gets no session. A third more at most, at random. */
 const REST_MS = 60_000;
 /** A connection that went on for so long was no failure. */
@@ -43,10 +43,10 @@ export class HeldSession {
   readonly #stopped = new AbortController();
   #id: string | undefined;
   #isHeld = false;
-  #isSettled = false;
+  #isSettled = true;
   #hangUp = new AbortController();
   #timer: Timer | undefined;
-  #first: Timer | undefined;
+  #settling: Timer | undefined;
 
   constructor(worker: SessionWorker) {
     this.#worker = worker;
@@ -63,14 +63,14 @@ export class HeldSession {
   }
 
   start(): void {
-    this.#first = after(FIRST_MS, () => this.#settle());
+    this.#letClaimsWait();
     void this.#keep();
   }
 
   /** Hangs up, and opens none again. */
   stop(): void {
     this.#isHeld = false;
-    this.#first?.clear();
+    this.#settling?.clear();
     this.#stopped.abort();
     this.#hangUp.abort('lost');
   }
@@ -84,10 +84,15 @@ export class HeldSession {
     this.#worker.ended(session);
   }
 
+  #letClaimsWait(): void {
+    this.#isSettled = false;
+    this.#settling = after(CLAIMS_WAIT_MS, () => this.#settle());
+  }
+
   #settle(): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#first?.clear();
+    this.#settling?.clear();
     this.#worker.pump();
   }
 
@@ -97,6 +102,7 @@ export class HeldSession {
     while (!signal.aborted) {
       const startedAt = now();
       const end = await this.#hold();
+      if (signal.aborted) return;
       this.#isHeld = false;
       this.#settle();
       if (end === 'ended' && this.#id) this.over(this.#id);
@@ -108,6 +114,7 @@ export class HeldSession {
       } else {
         failures = now() - startedAt < LASTING_MS ? failures + 1 : 0;
         if (failures > 0) await pause(backoffMs(failures - 1, end), signal);
+        else this.#letClaimsWait();
       }
     }
   }
