@@ -72,7 +72,8 @@ class Client(Operations):
         response, text = self._answer(method, target, data, sent, limit)
         answer = _read(method, path, response, text)
         if path not in _PUBLIC:
-            self._accepted()
+            self._was_accepted = True
+            self._refused_since = math.inf
         return answer
 
     def hold(self, path: str, body: Any, lines: Lines) -> dict[str, Any]:
@@ -80,9 +81,7 @@ class Client(Operations):
         `request`."""
         target, data, sent = self._prepared(path, body, None, None)
         self._answer("POST", target, data, sent, lines.left(), lines)
-        line = lines.next(lines.left())
-        self._accepted()
-        return line
+        return lines.next(lines.left())
 
     def _prepared(
         self, path: str, body: Any, query: dict[str, Any] | None, headers: dict[str, str | None] | None
@@ -112,10 +111,6 @@ class Client(Operations):
             was_accepted = response.status == 401 and self._is_patient()
             raise refusal(response.status, said, retry_after, key, was_accepted=was_accepted)
         return response, text
-
-    def _accepted(self) -> None:
-        self._was_accepted = True
-        self._refused_since = math.inf
 
     def _is_patient(self) -> bool:
         """Whether a key that is refused may be accepted again soon."""
