@@ -317,6 +317,35 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(self.dibs.all("session")[1:], [{"resume_seconds": 5, "session": "one"}])
         self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 0.35)
 
+    def test_claims_wait_a_moment_while_a_session_that_lasted_is_resumed(self):
+        def play(body, count):
+            if count == 1:
+                yield {"session": "one"}
+                yield from [0.05, {}] * 12
+                yield CUT
+            yield 0.5
+            yield from once({"session": "one"})
+
+        self.dibs.play = play
+        with patient(LASTING=0.4), self.working():
+            until(lambda: len(self.dibs.all("session")) == 2)
+            self.works_on(3)
+        self.assertEqual(set(self.dibs.named()), {"one"})
+
+    def test_claims_do_not_wait_for_a_session_that_did_not_last(self):
+        def play(body, count):
+            if count == 1:
+                yield {"session": "one"}
+                yield from [0.05, {}] * 12
+                yield CUT
+            yield 0.5
+            yield from once({"session": "one"})
+
+        self.dibs.play = play
+        with self.working():
+            until(lambda: len(self.dibs.all("session")) == 2)
+            until(lambda: None in self.dibs.named(), 0.5)
+
     def test_claims_name_no_session_that_is_not_held(self):
         def play(body, count):
             return iter([{"session": "one"}, {}, CUT]) if count == 1 else iter([problem(503, "unavailable")])
@@ -345,7 +374,7 @@ class SessionTest(unittest.TestCase):
         for steps in ([5], [Dibs.HEAD, 5]):
             self.begin()
             self.dibs.play = lambda body, count: iter(steps)
-            with patient(PATIENCE=0.3, REST=0.6, FIRST_CLAIM=0.1), self.working():
+            with patient(PATIENCE=0.3, REST=0.6, CLAIMS_WAIT=0.1), self.working():
                 until(lambda: len(self.dibs.all("session")) == 2)
                 self.works_on()
             self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 5}] * 2)
@@ -558,7 +587,7 @@ class SessionTest(unittest.TestCase):
 
         self.dibs.play = play
         self.dibs.harm = lambda path, body: CUT if len(self.dibs.named()) < 6 else None
-        with patient(FIRST_CLAIM=0.1), self.working():
+        with patient(CLAIMS_WAIT=0.1), self.working():
             until(lambda: self.dibs.named()[-1:] == ["one"])
         repeated = self.dibs.all("claim")[:6]
         self.assertEqual(len({claim["claim_id"] for claim in repeated}), 1)
@@ -607,7 +636,7 @@ class SessionTest(unittest.TestCase):
 
     def test_a_worker_that_ends_while_its_session_is_opened_hangs_up(self):
         self.dibs.play = lambda body, count: iter([Dibs.HEAD, 5])
-        with patient(FIRST_CLAIM=0.05), self.working():
+        with patient(CLAIMS_WAIT=0.05), self.working():
             until(lambda: self.dibs.named())
         until(lambda: self.dibs.all("hung up"), 1)
 

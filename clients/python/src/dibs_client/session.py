@@ -14,8 +14,10 @@ from .state import WorkerState
 PATIENCE = 5.0
 #: Dibs sends a line every 3 s.
 SILENCE = 10.0
-#: So long the first claim waits for the session.
-FIRST_CLAIM = 1.0
+#: Claims wait no longer for a session that is being opened or resumed.
+CLAIMS_WAIT = 1.0
+#: A connection that held for so long was no failure.
+LASTING = 5.0
 #: After a refusal. A third more at most, at random.
 REST = 60.0
 
@@ -30,8 +32,9 @@ class Holding(WorkerState):
     """
 
     def _expect_session(self) -> None:
+        """Claims wait a moment for it."""
         if self._session_not_before < math.inf:
-            self._claim_not_before = time.monotonic() + FIRST_CLAIM
+            self._claims_wait_until = time.monotonic() + CLAIMS_WAIT
 
     def _hold(self, now: float) -> float:
         """Opens the session, or resumes it, when that is due. Tells when to look again. A worker that stops opens none."""
@@ -51,17 +54,22 @@ class Holding(WorkerState):
                 line = self._client.hold("/sessions", body, lines)
                 self._opened(lines, line)
                 while "lost" not in (line := lines.next(SILENCE)):
-                    with self._changed:
-                        self._session_failures = 0
+                    pass
                 return str(line["lost"])
             finally:
                 lines.close()
 
         def over(lost: str | None, error: BaseException | None) -> None:
             was_held = self._is_held or lines.is_over
+            has_lasted = was_held and time.monotonic() - now >= LASTING
             self._is_held, self._lines = False, None
-            self._session_not_before = time.monotonic() + self._pause(lines, asked, was_held, lost, error)
-            self._let_claim()
+            if has_lasted:
+                self._session_failures = 0
+            pause = self._pause(lines, asked, was_held, lost, error)
+            self._session_not_before = time.monotonic() + pause
+            self._claims_wait_until = 0.0
+            if has_lasted and pause == 0 and not lines.is_over:
+                self._expect_session()
 
         self._send(read, over)
         return math.inf
@@ -73,7 +81,7 @@ class Holding(WorkerState):
         with self._changed:
             if not lines.is_over:
                 self._session, self._is_held = session, True
-                self._let_claim()
+                self._claims_wait_until = 0.0
                 self._has_changed()
 
     def _pause(
@@ -89,7 +97,7 @@ class Holding(WorkerState):
             return _rest()
         if lost == "session_ended" and self._session is not None:
             self._session_ended(self._session)
-        if was_held:  # Another one at once. But it may be that each answer ends after its first line.
+        if was_held:  # At once, but for an answer that always ends after its first line.
             self._session_failures += 1
             return backoff(failures, error) if failures else 0
         if lines.is_late() and isinstance(error, ConnectionFailed):
@@ -115,11 +123,6 @@ class Holding(WorkerState):
     def _is_used(self, session: str) -> bool:
         is_named = self._claim is not None and self._claim.session == session
         return is_named or any(run.session == session for run in self._runs)
-
-    def _let_claim(self) -> None:
-        """The first claim waits for the session no more."""
-        if self._claim_failures == 0:
-            self._claim_not_before = 0.0
 
     def _hang_up(self) -> None:
         if self._lines:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
@@ -118,6 +119,8 @@ class WorkerState:
         self._lines: Lines | None = None
         self._session_failures = 0
         self._session_not_before = 0.0 if session else math.inf
+        #: So long claims wait for the session.
+        self._claims_wait_until = 0.0
         #: The deadlines that `stop` was given since the worker looked last, and the earliest of all.
         self._stops: list[float] = []
         self._stop_at = math.inf
@@ -133,7 +136,8 @@ class WorkerState:
         return [run for run in self._runs if run.state == "running"]
 
     def _may_claim(self) -> bool:
-        return self._phase == "running" and not self._is_claiming and self._free() > 0
+        is_expecting = self._claims_wait_until > time.monotonic()
+        return self._phase == "running" and not self._is_claiming and not is_expecting and self._free() > 0
 
     def _free(self) -> int:
         return self._concurrency - len(self._working())

@@ -128,6 +128,8 @@ class Worker(Settling, Working):
         wakes = self._keep_deadline(now) if self._phase == "stopping" else []
         wakes += [self._beat(now), self._hold(now)]
         wakes += [when for when, _ in self._overdue]
+        if self._claims_wait_until > now:
+            wakes.append(self._claims_wait_until)
         for run in list(self._runs):
             if not run.is_begun and run.state == "running" and (run.is_confirmed or run.signal):
                 self._begin_when_alone(run)
