@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 import os
+import signal
 import sys
 import threading
 import time
@@ -150,7 +151,7 @@ class Driven:
         self.stop_on = command.get("stop_on")
         self.over = threading.Event()
         self.cancel: Any = lambda: None
-        names = ("concurrency", "lease_seconds", "wait_seconds", "stop_seconds", "name")
+        names = ("concurrency", "lease_seconds", "wait_seconds", "stop_seconds", "session", "resume_seconds", "name")
         options = {name: seconds_of(command[name]) for name in names if command.get(name) is not None}
         self.worker = (AsyncWorker if IS_ASYNC else Worker)(
             client_of(command), command["queues"], handler_of(self.as_), decode=decode, observe=self.observe, **options
@@ -202,6 +203,7 @@ def start(command: dict[str, Any]) -> None:
         say({"event": "failed", "as": command["as"], "code": "config", "text": said(error)})
         return
     if command.get("until_signal"):  # In the main thread, and then the process ends.
+        threading.Thread(target=hear_kill, daemon=True).start()
         driven.run(until_signal=True)
     else:
         threading.Thread(target=driven.run, daemon=True).start()
@@ -252,12 +254,25 @@ def make_batch(command: dict[str, Any]) -> None:
         say({"event": "failed", "as": command["as"], "code": getattr(error, "code", repr(error)), "text": said(error)})
 
 
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hear_kill() -> None:
+    """While the main thread runs the worker. Not by sys.stdin: its lock would be held when the process ends."""
+    while text := os.read(0, 65_536):
+        if b'"kill"' in text:
+            kill()
+
+
 for line in sys.stdin:
     order = json.loads(line)
     if order["do"] == "start":
         start(order)
         if order.get("until_signal"):
             break
+    elif order["do"] == "kill":
+        kill()
     elif order["do"] == "enqueue":
         threading.Thread(target=enqueue, args=[order], daemon=True).start()
     elif order["do"] == "batch":

@@ -166,7 +166,8 @@ promise(
     const old = await startService({ databaseUrl: stage.databaseUrl, asOwner: true });
     stage.proxy.aim(await old.listen());
     const ids = await stage.enqueueAll(Array.from({ length: 12 }, () => ({ ms: 150 })));
-    const worker = stage.start({ concurrency: 2 });
+    // A restart that takes longer costs the jobs of a session an attempt.
+    const worker = stage.start({ concurrency: 2, resume_seconds: 60 });
     await worker.seen('started', undefined, 4);
     // New connections find nobody. Without this, they may find another Dibs, which got the port.
     stage.proxy.harm(() => 'cut');

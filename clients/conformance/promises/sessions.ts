@@ -24,8 +24,10 @@ promise(GROUP, 'a worker holds a session, and names it in its claims', async (st
 });
 
 promise(GROUP, 'the jobs of a worker that is killed go to another one at once', async (stage) => {
+  const { worker } = stage.startProcess({ lease_seconds: 3600, resume_seconds: 0, wait_seconds: 1 });
+  // On a busy machine, the first claims name none.
+  await claimed(stage, await heldBy(stage));
   const id = await stage.enqueue({ ms: 2000 });
-  const { worker } = stage.startProcess({ lease_seconds: 3600, resume_seconds: 0, session: true });
   await worker.seen('started', id);
   worker.kill();
   const other = stage.start({ lease_seconds: 3600 });
@@ -55,13 +57,19 @@ promise(
 );
 
 promise(GROUP, 'a handler whose session has ended is told, and the next claim has another', async (stage) => {
-  const id = await stage.enqueue({ ms: 60_000 });
   const worker = stage.start({ resume_seconds: 0, lease_seconds: 3600, concurrency: 2, wait_seconds: 1 });
-  await worker.seen('started', id);
   const first = await heldBy(stage);
+  await claimed(stage, first);
+  const id = await stage.enqueue({ ms: 60_000 });
+  await worker.seen('started', id);
   stage.proxy.harmSessions(() => 'cut');
   stage.proxy.breakSessions();
-  await until(async () => (await stage.job(id)).state === 'ready', { what: 'the end of the session' });
+  const isOver = async () => {
+    const { state, deliveries } = await stage.job(id);
+    // The other place of the worker may have it at once.
+    return state === 'ready' || deliveries > 1;
+  };
+  await until(isOver, { what: 'the end of the session' });
   stage.proxy.heal();
   await worker.seen('signal', id);
   const second = await until(() => {

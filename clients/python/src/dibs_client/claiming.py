@@ -6,18 +6,19 @@ import time
 from typing import Any
 
 from .answers import leases_of
-from .errors import backoff, passes
+from .errors import DibsError, backoff, passes
 from .job import Release
 from .run import Run
-from .state import FLUSH, Claim, WorkerState
+from .session import Holding
+from .state import FLUSH, Claim
 
 
-class Claiming(WorkerState):
+class Claiming(Holding):
     """One claim that waits asks for all free places."""
 
     def _next_claim(self, wait: float) -> tuple[Claim, dict[str, Any]]:
         """The body of the claim. An unanswered one goes again, with its id."""
-        claim = self._claim = self._claim or Claim()
+        claim = self._claim = self._claim or Claim(self._session if self._is_held else None)
         claim.sent, claim.wait = time.monotonic(), wait
         body: dict[str, Any] = {
             "queues": self._queues,
@@ -30,6 +31,8 @@ class Claiming(WorkerState):
             body["lease_seconds"] = self._lease_seconds
         if self._name is not None:
             body["worker"] = self._name
+        if claim.session is not None:
+            body["session"] = claim.session
         return claim, body
 
     def _send_claim(self) -> None:
@@ -75,21 +78,29 @@ class Claiming(WorkerState):
             self._claim = None
         self._claim_failures = 0
         late = time.monotonic() - claim.sent - claim.wait
+        # Its session has ended meanwhile, and the leases with it.
+        is_fenced = claim.session is not None and claim.session != self._session
         fresh = [job for job in jobs if job["lease_token"] not in claim.tokens]
         if fresh:
             self._observe({"type": "claimed", "jobs": fresh})
         for job in fresh:
             claim.tokens.add(job["lease_token"])
-            run = Run(job, is_doubtful=claim.is_repeated or late > job["lease_seconds"] / 3)
+            is_doubtful = claim.is_repeated or is_fenced or late > job["lease_seconds"] / 3
+            run = Run(job, session=claim.session, is_doubtful=is_doubtful)
             self._runs.add(run)
             if self._phase != "running":
                 self._settle(run, Release())
 
     def _claim_failed(self, error: BaseException) -> None:
-        if self._claim:
-            self._claim.is_repeated = True
+        claim = self._claim
+        if claim and claim.session is not None and isinstance(error, DibsError) and error.code == "session_not_found":
+            self._session_ended(claim.session)
+            self._close(claim)
+            return  # The next claim goes at once, without it.
+        if claim:
+            claim.is_repeated = True
         if not passes(error, "claim"):
-            self._close(self._claim)
+            self._close(claim)
             self._error = self._error or error
             self._stops.append(time.monotonic() + self._stop_seconds)
             return

@@ -18,6 +18,7 @@ from .connections import Connections
 from .errors import ConnectionFailed, DibsError, refusal, without
 from .generated import Operations
 from .key import Key, KeyFunction
+from .lines import Lines
 from .times import seconds
 
 #: A key that was accepted, and is refused for so long, may have been rotated: the new one may come at any moment.
@@ -66,6 +67,26 @@ class Client(Operations):
         timeout: float | None = None,
     ) -> Any:
         """Raises DibsError for an answer that is not 2xx, ConnectionFailed when none came. A `str` body is sent as it is."""
+        target, data, sent = self._prepared(path, body, query, headers)
+        limit = self._timeout + _wait(body, query, sent) if timeout is None else seconds("timeout", timeout)
+        response, text = self._answer(method, target, data, sent, limit)
+        answer = _read(method, path, response, text)
+        if path not in _PUBLIC:
+            self._was_accepted = True
+            self._refused_since = math.inf
+        return answer
+
+    def hold(self, path: str, body: Any, lines: Lines) -> dict[str, Any]:
+        """Sends a POST whose answer goes on, and returns its first line. The caller reads the others, and closes `lines`. Raises as
+        `request`."""
+        target, data, sent = self._prepared(path, body, None, None)
+        self._answer("POST", target, data, sent, lines.left(), lines)
+        return lines.next(lines.left())
+
+    def _prepared(
+        self, path: str, body: Any, query: dict[str, Any] | None, headers: dict[str, str | None] | None
+    ) -> tuple[str, bytes | None, dict[str, str]]:
+        """The target, the data and the headers of a request."""
         sent = {name: value for name, value in (headers or {}).items() if value is not None}
         data = None
         if body is not None:
@@ -74,22 +95,22 @@ class Client(Operations):
         given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
         target = self._connections.prefix + path + (f"?{urlencode(given)}" if given else "")
         _check(target, sent)
-        limit = self._timeout + _wait(body, query, sent) if timeout is None else seconds("timeout", timeout)
+        return target, data, sent
+
+    def _answer(
+        self, method: str, target: str, data: bytes | None, headers: dict[str, str], limit: float, lines: Lines | None = None
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """An answer of 2xx. With `lines`, it is theirs to read."""
         key = self._key.read(limit)
-        if key:
-            sent["authorization"] = f"Bearer {key}"
-        response, text = self._send(method, target, data, sent, limit, key)
+        sent = {**headers, "authorization": f"Bearer {key}"} if key else headers
+        response, text = self._send(method, target, data, sent, limit, key, lines)
         if response.status == 401 and self._key.is_renewed(key):
-            return self.request(method, path, body, query=query, headers=headers, timeout=timeout)
+            return self._answer(method, target, data, headers, limit, lines)
         if not 200 <= response.status < 300:
             said, retry_after = text.decode(errors="replace"), response.getheader("retry-after")
             was_accepted = response.status == 401 and self._is_patient()
             raise refusal(response.status, said, retry_after, key, was_accepted=was_accepted)
-        answer = _read(method, path, response, text)
-        if path not in _PUBLIC:
-            self._was_accepted = True
-            self._refused_since = math.inf
-        return answer
+        return response, text
 
     def _is_patient(self) -> bool:
         """Whether a key that is refused may be accepted again soon."""
@@ -98,12 +119,24 @@ class Client(Operations):
         return self._was_accepted and now - self._refused_since < _PATIENCE
 
     def _send(
-        self, method: str, target: str, data: bytes | None, headers: dict[str, str], limit: float, key: str | None
+        self,
+        method: str,
+        target: str,
+        data: bytes | None,
+        headers: dict[str, str],
+        limit: float,
+        key: str | None,
+        lines: Lines | None,
     ) -> tuple[http.client.HTTPResponse, bytes]:
         connection = self._connections.take(limit)
         try:
+            if lines:
+                lines.connect(connection)
             connection.request(method, target, body=data, headers=headers)
             response = connection.getresponse()
+            if lines and 200 <= response.status < 300:
+                lines.begin(response)
+                return response, b""
             text = response.read()
         except Exception as error:
             connection.close()
@@ -115,7 +148,7 @@ class Client(Operations):
             connection.close()
             raise
         else:
-            if response.will_close:
+            if response.will_close or lines:  # Whoever hangs up must reach no other request.
                 connection.close()
             else:
                 self._connections.give(connection)

@@ -46,6 +46,7 @@ class Extending(WorkerState):
         shortest = min(run.seconds for run in runs)
         for run in runs:
             run.extending = True
+            run.is_in_doubt = False
             run.turn += 1
         turns = {run: run.turn for run in runs}
 

@@ -24,9 +24,11 @@ class Run:
     own answer decides. Times are by the monotonic clock of this process: the server's clock plays no part.
     """
 
-    def __init__(self, lease: dict[str, Any], *, is_doubtful: bool) -> None:
+    def __init__(self, lease: dict[str, Any], *, session: str | None, is_doubtful: bool) -> None:
         """A doubtful lease may be over already: its job is begun only after an extend."""
         self.lease = lease
+        #: The one that its claim named.
+        self.session = session
         self.id: str = lease["id"]
         self.seconds: float = lease["lease_seconds"]
         self.state = "running"
@@ -39,6 +41,8 @@ class Run:
         self.failures = 0
         #: Progress to send: the value, and who waits for it.
         self.report: tuple[Any, list[Any]] | None = None
+        #: Its session has ended: an extend, which tells, is due at once.
+        self.is_in_doubt = False
         self.is_confirmed = not is_doubtful
         self.is_begun = False
         self.ended = threading.Event()
@@ -67,4 +71,4 @@ class Run:
         return self.state != "done" and not self.lost and not self.extending
 
     def due(self) -> float:
-        return 0 if self.report else self.extend_at
+        return 0 if self.report or self.is_in_doubt else self.extend_at

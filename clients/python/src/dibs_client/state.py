@@ -6,6 +6,7 @@ import json
 import math
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
@@ -15,6 +16,7 @@ from .client import Client
 from .errors import ConnectionFailed
 from .handling import Handler, Middleware, around
 from .job import Ack, Nack, Release, as_outcome, settlement
+from .lines import Lines
 from .observing import Event, Observing
 from .reporting import TOLD, Reporter, failed
 from .run import Run
@@ -31,8 +33,10 @@ FLUSH = 5.0
 class Claim:
     """The request that wants jobs. The same id is sent until an answer comes, so that no lease is lost with an answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: str | None) -> None:
         self.id = str(uuid.uuid4())
+        #: What it named first. With another session it would be another claim.
+        self.session = session
         self.sent = 0.0
         self.wait = 0.0
         self.is_repeated = False
@@ -69,6 +73,8 @@ class WorkerState:
         lease_seconds: float | None = None,
         wait_seconds: float = 20,
         stop_seconds: float = 25,
+        session: bool = True,
+        resume_seconds: float = 5,
         name: str | None = None,
         decode: Callable[[str], Any] = json.loads,
         middleware: Sequence[Middleware] = (),
@@ -76,6 +82,11 @@ class WorkerState:
     ) -> None:
         if not isinstance(concurrency, int) or not 1 <= concurrency <= 1000:
             raise ValueError("concurrency must be a whole number from 1 to 1000")
+        if not isinstance(session, bool):
+            raise ValueError("session must be True or False")
+        self._resume_seconds = seconds("resume_seconds", resume_seconds)
+        if self._resume_seconds > 60:
+            raise ValueError("resume_seconds must be 60 at most")
         self._client = client
         self._queues = [queues] if isinstance(queues, str) else list(queues)
         self._handler = handler
@@ -102,6 +113,14 @@ class WorkerState:
         self._claim_failures = self._settle_failures = 0
         self._claim_not_before = self._settle_not_before = 0.0
         self._close_until = 0.0
+        #: The session of this worker, held or to be resumed, and the answer that holds it.
+        self._session: str | None = None
+        self._is_held = False
+        self._lines: Lines | None = None
+        self._session_failures = 0
+        self._session_not_before = 0.0 if session else math.inf
+        #: So long claims wait for the session.
+        self._claims_wait_until = 0.0
         #: The deadlines that `stop` was given since the worker looked last, and the earliest of all.
         self._stops: list[float] = []
         self._stop_at = math.inf
@@ -117,7 +136,8 @@ class WorkerState:
         return [run for run in self._runs if run.state == "running"]
 
     def _may_claim(self) -> bool:
-        return self._phase == "running" and not self._is_claiming and self._free() > 0
+        is_expecting = self._claims_wait_until > time.monotonic()
+        return self._phase == "running" and not self._is_claiming and not is_expecting and self._free() > 0
 
     def _free(self) -> int:
         return self._concurrency - len(self._working())

@@ -14,6 +14,7 @@ from .client import Client
 from .errors import DibsError
 from .fake_batches import FakeBatches, problem
 from .job import Job
+from .lines import Lines
 from .times import seconds as checked
 
 _MOST_ATTEMPTS = 5
@@ -69,7 +70,7 @@ class FakeJob:
 
 
 class FakeDibs:
-    """A Dibs in memory, without delays, limits and leases that end. A failed job comes back at once, until it had five attempts.
+    """A Dibs in memory, without delays, limits, sessions and leases that end. A failed job comes back at once, until it had five attempts.
     `client` is a client of it, and `jobs` has all jobs, the finished ones too."""
 
     def __init__(self) -> None:
@@ -232,3 +233,7 @@ class _FakeClient(Client):
         given = json.loads(body if isinstance(body, str) else json.dumps(body or {}))
         wait = (options.get("query") or {}).get("wait_seconds") or 0
         return json.loads(json.dumps(self._dibs._answer(method, path, given, wait)))
+
+    def hold(self, path: str, body: Any, lines: Lines) -> dict[str, Any]:
+        """A worker goes on at once without a session, as with a Dibs that has none."""
+        raise _no_route(path)

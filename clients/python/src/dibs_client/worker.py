@@ -25,8 +25,8 @@ class Worker(Settling, Working):
 
     Three kinds of request go side by side, at most one of each: a claim that waits for jobs, a settlement of all that is done, and an
     attempt to take back a claim when the worker stops. While no claim waits, a settlement carries one that does not wait: then there
-    is one request for each job. One thread looks at what stands, sends what is due, and sleeps until something changes. No signal of
-    the operating system interrupts it: those interrupt `run`, which only waits for its end.
+    is one request for each job. Another one holds the session. One thread looks at what stands, sends what is due, and sleeps until
+    something changes. No signal of the operating system interrupts it: those interrupt `run`, which only waits for its end.
     """
 
     def run(self) -> None:
@@ -75,6 +75,7 @@ class Worker(Settling, Working):
             if self._phase != "new":
                 raise RuntimeError("a worker runs once")
             self._phase = "running"
+            self._expect_session()
         self._process = os.getpid()
         if self._name is None:
             self._name = f"{socket.gethostname()[:200]}:{self._process}"
@@ -101,6 +102,7 @@ class Worker(Settling, Working):
             self._error = bug
             self._phase = "stopped"
         with self._changed:
+            self._hang_up()
             self._has_changed()  # Whoever waits for progress.
         self._observe({"type": "stopped", "error": self._error})
         for observing in self._observing:
@@ -124,8 +126,10 @@ class Worker(Settling, Working):
             self._overdue.remove(due)
             due[1]()
         wakes = self._keep_deadline(now) if self._phase == "stopping" else []
-        wakes.append(self._beat(now))
+        wakes += [self._beat(now), self._hold(now)]
         wakes += [when for when, _ in self._overdue]
+        if self._claims_wait_until > now:
+            wakes.append(self._claims_wait_until)
         for run in list(self._runs):
             if not run.is_begun and run.state == "running" and (run.is_confirmed or run.signal):
                 self._begin_when_alone(run)
