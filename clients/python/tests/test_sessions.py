@@ -22,6 +22,7 @@ from support import page, problem, working
 
 from dibs_client import AsyncWorker, Client, DibsError, Job, Producer, Worker
 from dibs_client.lines import Lines
+from dibs_client.run import Run
 from dibs_client.testing import FakeDibs
 
 CUT = object()
@@ -522,13 +523,21 @@ class SessionTest(unittest.TestCase):
             until(lambda: "one" in self.dibs.named())
         self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 0.45)
 
-    def test_a_revoked_key_ends_the_session_and_no_worker(self):
-        self.dibs.play = lambda body, count: iter([{"session": f"session-{count}"}, 0.2, {}, {"lost": "revoked"}])
-        with patient(REST=0.5), self.working():
+    def test_a_session_whose_key_is_rotated_or_revoked_is_resumed(self):
+        self.dibs.play = lambda body, count: iter([{"session": "session-1"}, 0.2, {}, {"lost": "revoked"}])
+        with self.working():
             until(lambda: len(self.dibs.all("session")) == 2)
-        self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 5}] * 2)
-        self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 0.65)
+        self.assertEqual(self.dibs.all("session")[1].get("session"), "session-1")
         self.assert_nothing_told()
+
+    def test_a_lease_whose_session_has_ended_is_extended_each_second(self):
+        run = Run({"id": "1", "lease_seconds": 3600}, session="one", is_doubtful=False)
+        run.doubt()
+        self.assertEqual(run.due(), 0)
+        now = time.monotonic()
+        run.extended(now)
+        run.is_in_doubt = False
+        self.assertEqual(run.due(), now + 1)
 
     def test_what_is_no_session_is_a_failure_that_passes(self):
         answers = (

@@ -12,6 +12,8 @@ from .job import Job
 #: Between two extends, however long a Retry-After asks to wait. A third more at most, at random, so that many workers do not come
 #: in step.
 LONGEST_PAUSE = 3.0
+#: Between the extends of a lease whose session has ended.
+DOUBTED = 1.0
 
 
 class Run:
@@ -41,7 +43,9 @@ class Run:
         self.failures = 0
         #: Progress to send: the value, and who waits for it.
         self.report: tuple[Any, list[Any]] | None = None
-        #: Its session has ended: an extend, which tells, is due at once.
+        #: Its session has ended. Dibs takes the lease back in a moment: extends, one in each second, tell when it has.
+        self.has_no_session = False
+        #: The first of these is due at once.
         self.is_in_doubt = False
         self.is_confirmed = not is_doubtful
         self.is_begun = False
@@ -52,7 +56,11 @@ class Run:
 
     def _next(self, since: float) -> float:
         """A third of the lease later, or a little earlier, so that leases do not move in step."""
-        return since + self.seconds * (0.8 + 0.2 * chance()) / 3
+        pause = self.seconds * (0.8 + 0.2 * chance()) / 3
+        return since + (min(pause, DOUBTED) if self.has_no_session else pause)
+
+    def doubt(self) -> None:
+        self.has_no_session = self.is_in_doubt = True
 
     def extended(self, sent: float) -> None:
         """An extend that was sent at this moment counted. A late answer takes nothing back of what a later extend got."""

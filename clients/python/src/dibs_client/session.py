@@ -92,9 +92,6 @@ class Holding(WorkerState):
         if asked is not None and isinstance(error, DibsError) and error.code == "session_not_found":
             self._session_ended(asked)
             return 0
-        if lost == "revoked":
-            self._session = None
-            return _rest()
         if lost == "session_ended" and self._session is not None:
             self._session_ended(self._session)
         if was_held:  # At once, but for an answer that always ends after its first line.
@@ -118,7 +115,7 @@ class Holding(WorkerState):
                 self._lines.hang_up()
         for run in self._runs:
             if run.session == session:
-                run.is_in_doubt = True
+                run.doubt()
 
     def _is_used(self, session: str) -> bool:
         is_named = self._claim is not None and self._claim.session == session
