@@ -1,0 +1,99 @@
+import { PAYLOAD } from '../../lib/jobs.mjs';
+import { freePort } from '../../lib/ports.mjs';
+import { startServer } from '../server.mjs';
+import { openWire, request } from '../wire.mjs';
+
+/** As long as a pop may wait for a message. */
+const WAIT_MS = 20_000;
+/** A message of a killed worker comes back when its lease ends. Its own default is 300 s. */
+const LEASE_SECONDS = 5;
+/** As its README starts it, with as many workers as this machine has cores, and connections for all of them. */
+const ENV = { NUM_WORKERS: '2', DB_POOL_SIZE: '5', SIDECAR_POOL_SIZE: '30', LOG_LEVEL: 'error' };
+
+/** A consumer leases a whole partition, so each connection pushes to one of its own: else they would wait for each other. */
+const pushText = (queue, partition, n, payload) => {
+  const item = `{"queue":"${queue}","partition":"p${partition}","payload":${payload}}`;
+  return request('POST', '/api/v1/push', `{"items":[${Array(n).fill(item).join(',')}]}`);
+};
+const popText = (queue, batch) =>
+  request('GET', `/api/v1/pop/queue/${queue}?batch=${batch}&wait=true&timeout=${WAIT_MS}`);
+
+function ackText(messages) {
+  const acks = messages.map(({ transactionId, partitionId, leaseId }) => ({
+    transactionId,
+    partitionId,
+    leaseId,
+    status: 'completed',
+  }));
+  return acks.length === 1
+    ? request('POST', '/api/v1/ack', JSON.stringify(acks[0]))
+    : request('POST', '/api/v1/ack/batch', JSON.stringify({ acknowledgments: acks }));
+}
+/** An empty answer is 204. */
+const messagesOf = (text) => (text === '' ? [] : (JSON.parse(text).messages ?? []));
+
+export default {
+  label: 'Queen',
+  onPostgres: true,
+
+  async start({ cluster, atStop, queen }) {
+    const port = await freePort();
+    const address = `http://127.0.0.1:${port}`;
+    const { hostname, port: pgPort, pathname } = new URL(cluster.url);
+    const env = {
+      ...ENV,
+      ...{ HOST: '127.0.0.1', PORT: `${port}`, PG_HOST: hostname, PG_PORT: pgPort },
+      ...{ PG_DB: pathname.slice(1), PG_USER: 'postgres', PG_PASSWORD: 'none' },
+    };
+    const { cpu, health } = await startServer(queen, [], { env, health: `${address}/health` }, atStop);
+    return {
+      address,
+      version: `${health.version}, PostgreSQL ${cluster.version}`,
+      durability: 'fsync and synchronous_commit on',
+      cpu: () => cpu() + cluster.cpu(),
+    };
+  },
+
+  /** A cycle has three requests: push; pop from any partition; ack. */
+  async connect(address, { queue, connections, size = 1 }) {
+    const wires = await Promise.all(Array.from({ length: connections }, () => openWire(address)));
+    const options = { leaseTime: LEASE_SECONDS };
+    await wires[0].send(request('POST', '/api/v1/configure', JSON.stringify({ queue, options })));
+    const pushes = wires.map((_, i) => pushText(queue, i, size, PAYLOAD));
+    const pop = popText(queue, size);
+    const workers = [];
+
+    const client = {
+      finished: 0,
+      enqueue: (i) => wires[i].send(pushes[i]),
+      enqueueOne: (i, payload) => wires[i].send(pushText(queue, i, 1, payload)),
+
+      async cycle(i) {
+        await wires[i].send(pushes[i]);
+        const messages = messagesOf(await wires[i].send(pop));
+        if (messages.length === 0) return;
+        await wires[i].send(ackText(messages));
+        client.finished += messages.length;
+      },
+
+      async work({ places, onJob }) {
+        const own = await Promise.all(Array.from({ length: places }, () => openWire(address)));
+        workers.push(...own);
+        for (const wire of own) drain(wire, popText(queue, 1), onJob).catch(() => undefined);
+      },
+      close() {
+        for (const wire of [...wires, ...workers]) wire.close();
+      },
+    };
+    return client;
+  },
+};
+
+/** Until its connection is closed. */
+async function drain(wire, pop, onJob) {
+  for (;;) {
+    const messages = messagesOf(await wire.send(pop));
+    for (const { data } of messages) await onJob(data);
+    if (messages.length > 0) await wire.send(ackText(messages));
+  }
+}
