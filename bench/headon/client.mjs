@@ -1,4 +1,5 @@
 // The neutral client: one process for each load, the same loops for all sides. run.mjs starts it, and tells it the load.
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PAYLOAD } from '../lib/jobs.mjs';
 import { paced } from '../lib/paced.mjs';
@@ -115,15 +116,12 @@ const LOADS = {
     const client = await side.connect(address, { queue, connections: 1, size: jobs });
     await client.enqueue(0);
     let held = 0;
-    const all = new Promise((resolve) => {
-      client.work({
-        places: jobs,
-        mayDie: true,
-        onJob() {
-          if (++held === jobs) resolve();
-          return new Promise(() => undefined);
-        },
-      });
+    const all = new Promise((resolve, reject) => {
+      const onJob = () => {
+        if (++held === jobs) resolve();
+        return new Promise(() => undefined);
+      };
+      client.work({ places: jobs, mayDie: true, onJob }).catch(reject);
     });
     await all;
     await tell({ mark: 'holds' });
@@ -131,18 +129,21 @@ const LOADS = {
   },
 
   /** Works, and tells when it had the first job and the last one. */
-  async take(side, { address, queue, jobs }) {
+  async take(side, { address, queue, jobs, waitsForGo }) {
     const client = await side.connect(address, { queue, connections: 1 });
     const at = [];
-    const all = new Promise((resolve) => {
-      client.work({
-        places: jobs,
-        mayDie: true,
-        onJob() {
-          at.push(now());
-          if (at.length === jobs) resolve();
-        },
-      });
+    const go = waitsForGo ? once(process, 'message') : undefined;
+    const all = new Promise((resolve, reject) => {
+      const work = () =>
+        client.work({
+          places: jobs,
+          mayDie: true,
+          onJob() {
+            at.push(now());
+            if (at.length === jobs) resolve();
+          },
+        });
+      (go ? go.then(work) : work()).catch(reject);
     });
     await tell({ mark: 'waits' });
     await all;

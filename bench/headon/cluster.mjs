@@ -10,8 +10,8 @@ import { freePort } from '../lib/ports.mjs';
 import { query, SETTINGS, settle } from '../lib/postgres.mjs';
 
 const START_MS = 60_000;
-/** 256 connections of PgQ's clients, and what a server keeps for itself. */
-const CONNECTIONS = '400';
+/** Room for 256 clients of PgQ, each with a connection of its own. */
+export const CLUSTER = { ...SETTINGS, max_connections: '400' };
 
 /** The programs of the PostgreSQL that is installed. */
 export function installedBin() {
@@ -48,8 +48,7 @@ export async function startCluster(bin, atStop) {
   );
   const port = await freePort();
   const settings = {
-    ...SETTINGS,
-    max_connections: CONNECTIONS,
+    ...CLUSTER,
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: home,

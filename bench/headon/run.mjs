@@ -8,10 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { atEnd, cleanUp, guard, isEnding } from '../lib/cleanup.mjs';
 import { describeMachine } from '../lib/machine.mjs';
 import { readOptions } from '../lib/options.mjs';
-import { SETTINGS } from '../lib/postgres.mjs';
 import { openReport } from '../lib/report.mjs';
 import { median, show } from '../lib/stats.mjs';
-import { installedBin, startCluster } from './cluster.mjs';
+import { CLUSTER, installedBin, startCluster } from './cluster.mjs';
 
 const CLIENT = fileURLToPath(new URL('./client.mjs', import.meta.url));
 const MAX_SECONDS = 3 * 3600;
@@ -108,29 +107,27 @@ async function runLoad(side, running, load, { warm, seconds }) {
   };
 }
 
-/** Kills a worker with its jobs. Another one waits for them, or begins then where a side has one worker at a time. */
+/**
+ * Kills a worker with its jobs. Another process waits for them, or asks from then on where a side has one worker at a
+ * time.
+ */
 async function runKill(side, { address }) {
-  const load = { address, queue: 'killed', jobs: HELD };
-  let mark = () => undefined;
-  const until = (name) =>
-    new Promise((resolve) => {
-      mark = (message) => message.mark === name && resolve();
+  const load = { address, queue: 'killed', jobs: HELD, waitsForGo: side.hasOneWorker };
+  const start = async (name) => {
+    let reached;
+    const ready = new Promise((resolve) => {
+      reached = resolve;
     });
-  const onMark = (message) => mark(message);
-
-  let reached = until('holds');
-  const holder = startClient(side, { ...load, load: 'hold' }, onMark);
-  await Promise.race([reached, holder.found]);
-  reached = until('waits');
-  const startOther = () => startClient(side, { ...load, load: 'take' }, onMark);
-  let other = side.hasOneWorker ? undefined : startOther();
-  if (other) {
-    await Promise.race([reached, other.found]);
-    await sleep(WAITS_MS);
-  }
+    const client = startClient(side, { ...load, load: name }, reached);
+    await Promise.race([ready, client.found]);
+    return client;
+  };
+  const holder = await start('hold');
+  const other = await start('take');
+  await sleep(WAITS_MS);
   const killedAt = now();
   holder.child.kill('SIGKILL');
-  other ??= startOther();
+  other.child.send('go');
   const late = sleep(BACK_MS, undefined, { ref: false }).then(() => {
     throw new Error(`${side.spec}: the jobs of a killed worker did not come back in ${BACK_MS} ms`);
   });
@@ -222,7 +219,7 @@ try {
   const report = openReport('headon', 'Dibs head on', {
     command: `node bench/headon/run.mjs ${process.argv.slice(2).join(' ')}`.trim(),
     ...describeMachine(),
-    ...(needsPostgres ? { postgres: options.bin, 'postgres settings': SETTINGS } : {}),
+    ...(needsPostgres ? { postgres: options.bin, 'postgres settings': CLUSTER } : {}),
   });
 
   const found = new Map(sides.map((side) => [side, new Map(loads.map((load) => [load, []]))]));

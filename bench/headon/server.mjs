@@ -7,8 +7,11 @@ const START_MS = 60_000;
 const STOP_MS = 12_000;
 
 /** Starts the program of a side, and waits until `GET` of the address answers. */
-export async function startServer(command, args, { env = {}, health }, atStop) {
-  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+export async function startServer(command, args, { env = {}, cwd, health }, atStop) {
+  const child = spawn(command, args, {
+    ...{ cwd, env: { ...process.env, ...env } },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let said = '';
   for (const output of [child.stdout, child.stderr])
     output.setEncoding('utf8').on('data', (text) => {

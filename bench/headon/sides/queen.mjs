@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { PAYLOAD } from '../../lib/jobs.mjs';
+import { workDir } from '../../lib/machine.mjs';
 import { freePort } from '../../lib/ports.mjs';
 import { startServer } from '../server.mjs';
 import { openWire, request } from '../wire.mjs';
@@ -36,19 +40,24 @@ export default {
   label: 'Queen',
   onPostgres: true,
 
+  /** `queen` is `server/bin/queen-server` of a copy: it looks for its schema beside itself, and does not tell its version. */
   async start({ cluster, atStop, queen }) {
+    const cwd = dirname(dirname(resolve(queen)));
+    const { version } = JSON.parse(readFileSync(join(cwd, 'server.json'), 'utf8'));
+    const buffers = await mkdtemp(join(workDir(), 'dibs-headon-queen-'));
+    atStop(() => rm(buffers, { recursive: true, force: true }));
     const port = await freePort();
     const address = `http://127.0.0.1:${port}`;
     const { hostname, port: pgPort, pathname } = new URL(cluster.url);
     const env = {
       ...ENV,
       ...{ HOST: '127.0.0.1', PORT: `${port}`, PG_HOST: hostname, PG_PORT: pgPort },
-      ...{ PG_DB: pathname.slice(1), PG_USER: 'postgres', PG_PASSWORD: 'none' },
+      ...{ PG_DB: pathname.slice(1), PG_USER: 'postgres', PG_PASSWORD: 'none', FILE_BUFFER_DIR: buffers },
     };
-    const { cpu, health } = await startServer(queen, [], { env, health: `${address}/health` }, atStop);
+    const { cpu } = await startServer(resolve(queen), [], { env, cwd, health: `${address}/health` }, atStop);
     return {
       address,
-      version: `${health.version}, PostgreSQL ${cluster.version}`,
+      version: `${version}, PostgreSQL ${cluster.version}`,
       durability: 'fsync and synchronous_commit on',
       cpu: () => cpu() + cluster.cpu(),
     };
