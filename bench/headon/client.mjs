@@ -113,7 +113,7 @@ const LOADS = {
 
   /** Takes jobs and never finishes one: it will be killed. */
   async hold(side, { address, queue, jobs }) {
-    const client = await side.connect(address, { queue, connections: 1, size: jobs });
+    const client = await side.connect(address, { queue, connections: 1, size: jobs, spread: true });
     await client.enqueue(0);
     let held = 0;
     const all = new Promise((resolve, reject) => {

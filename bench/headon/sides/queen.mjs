@@ -14,11 +14,20 @@ const LEASE_SECONDS = 5;
 /** As its README starts it, with as many workers as this machine has cores, and connections for all of them. */
 const ENV = { NUM_WORKERS: '2', DB_POOL_SIZE: '5', SIDECAR_POOL_SIZE: '30', LOG_LEVEL: 'error' };
 
-/** A consumer leases a whole partition, so each connection pushes to one of its own: else they would wait for each other. */
-const pushText = (queue, partition, n, payload) => {
-  const item = `{"queue":"${queue}","partition":"p${partition}","payload":${payload}}`;
-  return request('POST', '/api/v1/push', `{"items":[${Array(n).fill(item).join(',')}]}`);
-};
+/** Single jobs go to so many partitions by turns: more than there are places. */
+const PARTITIONS = 64;
+
+/**
+ * A consumer leases a whole partition. So each connection pushes to one of its own, else they would wait for each other.
+ * `spread`: each job of the request has a partition of its own.
+ */
+function pushText(queue, partition, n, payload, spread = false) {
+  const items = Array.from(
+    { length: n },
+    (_, i) => `{"queue":"${queue}","partition":"p${spread ? i : partition}","payload":${payload}}`,
+  );
+  return request('POST', '/api/v1/push', `{"items":[${items.join(',')}]}`);
+}
 const popText = (queue, batch) =>
   request('GET', `/api/v1/pop/queue/${queue}?batch=${batch}&wait=true&timeout=${WAIT_MS}`);
 
@@ -64,18 +73,19 @@ export default {
   },
 
   /** A cycle has three requests: push; pop from any partition; ack. */
-  async connect(address, { queue, connections, size = 1 }) {
+  async connect(address, { queue, connections, size = 1, spread }) {
     const wires = await Promise.all(Array.from({ length: connections }, () => openWire(address)));
     const options = { leaseTime: LEASE_SECONDS };
     await wires[0].send(request('POST', '/api/v1/configure', JSON.stringify({ queue, options })));
-    const pushes = wires.map((_, i) => pushText(queue, i, size, PAYLOAD));
+    const pushes = wires.map((_, i) => pushText(queue, i, size, PAYLOAD, spread));
+    let singles = 0;
     const pop = popText(queue, size);
     const workers = [];
 
     const client = {
       finished: 0,
       enqueue: (i) => wires[i].send(pushes[i]),
-      enqueueOne: (i, payload) => wires[i].send(pushText(queue, i, 1, payload)),
+      enqueueOne: (i, payload) => wires[i].send(pushText(queue, singles++ % PARTITIONS, 1, payload)),
 
       async cycle(i) {
         await wires[i].send(pushes[i]);
