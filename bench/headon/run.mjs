@@ -18,8 +18,8 @@ const MAX_SECONDS = 3 * 3600;
 const HELD = 10;
 /** Until a worker that waits has surely asked for jobs. */
 const WAITS_MS = 500;
-/** Longer than any lease here. */
-const BACK_MS = 60_000;
+/** Longer than any lease here, and than any side needs to begin or to end a load. */
+const LATE_MS = 60_000;
 /** From this part of a core on, the client may be what limits a rate. */
 const CLIENT_IS_FULL = 0.9;
 
@@ -37,7 +37,7 @@ const FULL = {
   postgres: '',
   dibs: '',
   zizq: 'zizq',
-  queen: 'queen-server',
+  queen: '../queen/server/bin/queen-server',
 };
 const SHORT = { rounds: 1, seconds: 2 };
 
@@ -71,11 +71,17 @@ function loadsOf({ only, connections, batches, batchConnections, rate, places })
   });
 }
 
-/** Starts the client for a load. `onMark` hears of its marks. */
+/** Starts the client for a load, and ends it when it is late. `onMark` hears of its marks. */
 function startClient(side, load, onMark = () => undefined) {
+  const limitMs = LATE_MS + ((load.warm ?? 0) + (load.seconds ?? 0)) * 1000;
   const child = fork(CLIENT, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   atEnd(() => child.kill('SIGKILL'));
   const found = new Promise((resolve, reject) => {
+    const late = setTimeout(() => {
+      reject(new Error(`${side.spec}, ${load.load}: not done in ${limitMs / 1000} s`));
+      child.kill('SIGKILL');
+    }, limitMs);
+    child.once('exit', () => clearTimeout(late));
     child.on('message', (message) => {
       if (message.mark) onMark(message);
       else if (message.failed) reject(new Error(`${side.spec}, ${load.load}: ${message.failed}`));
@@ -128,10 +134,7 @@ async function runKill(side, { address }) {
   const killedAt = now();
   holder.child.kill('SIGKILL');
   other.child.send('go');
-  const late = sleep(BACK_MS, undefined, { ref: false }).then(() => {
-    throw new Error(`${side.spec}: the jobs of a killed worker did not come back in ${BACK_MS} ms`);
-  });
-  const { first, last } = await Promise.race([other.found, late]);
+  const { first, last } = await other.found;
   return { first: first - killedAt, last: last - killedAt };
 }
 
@@ -216,9 +219,10 @@ try {
   const loads = loadsOf(options);
   const needsPostgres = sides.some(({ onPostgres }) => onPostgres);
   if (needsPostgres) options.bin = options.postgres || installedBin();
+  options.machine = describeMachine();
   const report = openReport('headon', 'Dibs head on', {
     command: `node bench/headon/run.mjs ${process.argv.slice(2).join(' ')}`.trim(),
-    ...describeMachine(),
+    ...options.machine,
     ...(needsPostgres ? { postgres: options.bin, 'postgres settings': CLUSTER } : {}),
   });
 

@@ -26,12 +26,12 @@ export default {
   label: 'Dibs',
   onPostgres: true,
 
-  async start({ cluster, atStop, dibs }) {
+  async start({ cluster, atStop, dibs, machine }) {
     const replica = await startReplica(cluster.url, {}, dibs === '' ? undefined : dibs);
     atStop(replica.stop);
     return {
       address: replica.url,
-      version: `${dibs === '' ? '' : `${dibs}, `}PostgreSQL ${cluster.version}`,
+      version: `${dibs === '' ? `${machine.dibs} at ${machine.commit}` : dibs}, PostgreSQL ${cluster.version}`,
       durability: 'fsync and synchronous_commit on',
       cpu: () => cpuSecondsOf(replica.pid) + cluster.cpu(),
     };
