@@ -134,10 +134,6 @@ export const sessionNotFound = (id: string) =>
     `There is no session ${JSON.stringify(id)}. It never existed, or it has ended. Open another one.`,
   );
 
-/** Where there are several databases, there are no sessions. */
-export const sessionsOfOne = (path = '') =>
-  invalidRequest([{ path, message: 'must be left out: a Dibs with several databases has no sessions' }]);
-
 export const tooManySessions = (most: number) =>
   new Refusal(
     'too_many_sessions',
