@@ -69,6 +69,22 @@ async function mayDoBetter(
   return scan.way === 'limited walk';
 }
 
+/**
+ * How claims enter this database that are new here, by their names or by their sessions. Undefined: none is new.
+ */
+function newcomersIn({ db, guests }: { db: Database; guests?: Guests | undefined }) {
+  const isAllowed = mayLeaseIn(db);
+  return (claims: Claim[]): (() => Promise<void>) | undefined => {
+    const strangers = claims.filter((claim) => !isAllowed(claim));
+    const guestless = guests ? withoutGuests(guests, claims) : [];
+    if (strangers.length === 0 && guestless.length === 0) return undefined;
+    return async () => {
+      await enter(db, strangers);
+      if (guests) await enterGuests(guests, guestless);
+    };
+  };
+}
+
 /** Leases jobs to claims. Read `lease` first: it has all steps from claims to their jobs, in order. */
 export function createLease(context: {
   db: Database;
@@ -82,8 +98,8 @@ export function createLease(context: {
   /** Is told of claims whose statement failed, when it is not known whether they leased jobs. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, arrivals, memory, memories, lost, tally, leaseEnds, guests } = context;
-  const isAllowed = mayLeaseIn(db);
+  const { db, arrivals, memory, memories, lost, tally, leaseEnds } = context;
+  const newcomers = newcomersIn(context);
   const floors = createRaiseFloor({ db, arrivals });
   const scans = createScans(arrivals, floors);
 
@@ -108,16 +124,10 @@ export function createLease(context: {
 
   async function lease(asked: Asked, isHeldUp = false): Promise<Leases> {
     const { queue, claims, room, filled } = asked;
-    const strangers = claims.filter((claim) => !isAllowed(claim));
-    if (strangers.length > 0) {
+    const enterAll = newcomers(claims);
+    if (enterAll) {
       asked.trip.leave();
-      await enter(db, strangers);
-      return { jobs: claims.map(() => []), cut: true };
-    }
-    const newcomers = guests ? withoutGuests(guests, claims) : [];
-    if (guests && newcomers.length > 0) {
-      asked.trip.leave();
-      await enterGuests(guests, newcomers);
+      await enterAll();
       return { jobs: claims.map(() => []), cut: true };
     }
     const { on, isShared, way } = await takePlace(asked, isHeldUp);

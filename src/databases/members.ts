@@ -18,9 +18,5 @@ export function engineAt(members: Members, place: Place): DatabaseEngine {
 }
 
 /** The engines of the databases of these queues, as far as they are known. */
-export const enginesOf = (
-  queues: string[],
-  members: Members,
-  placements: Placements,
-): Set<DatabaseEngine> =>
+export const enginesOf = (queues: string[], members: Members, placements: Placements): Set<DatabaseEngine> =>
   new Set(queues.flatMap((queue) => members.get(placements.known(queue)?.database ?? HOME) ?? []));

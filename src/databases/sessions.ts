@@ -78,7 +78,11 @@ export function sessionsElsewhere(name: string, members: Members): SessionsElsew
 export function sessionsOfSeveral(members: Members, placements: Placements): ClaimSessions {
   const databaseOf = (queue: string) => placements.known(queue)?.database ?? HOME;
 
-  async function enterInto(visited: Visited[], request: ClaimRequest, session: string): Promise<ClaimRequest> {
+  async function enterInto(
+    visited: Visited[],
+    request: ClaimRequest,
+    session: string,
+  ): Promise<ClaimRequest> {
     const out = new Set<string>();
     await Promise.all(
       visited.map(async ({ name, guests }) => {

@@ -21,8 +21,7 @@ const AGAIN_MS = 100;
 /** While leases are left alone, it looks again after this time whether they still are. */
 const GRACE_MS = 500;
 
-/** The duty that ends sessions, and their leases. While there is no session, it sends nothing. */
-export function createSessionDuty(context: {
+interface Context {
   db: Database;
   notifier: Pick<Notifier, 'hears'>;
   rescueGrace: RescueGrace;
@@ -35,14 +34,13 @@ export function createSessionDuty(context: {
    * needs to hear of any more.
    */
   endGuests?: ((sessions: string[]) => Promise<string[]>) | undefined;
-}) {
-  const { db, notifier, rescueGrace, endLeases, guests, endGuests } = context;
-  const chunk = context.throttle.chunks();
-  /** There may be sessions, here or at other replicas. */
-  let mayBeAny = true;
-  let timesHeard = 0;
+}
 
-  /** Takes back leases of sessions that have ended. Returns how many it found, and how many it took back. */
+/** Takes back the leases of sessions that have ended, and deletes those that have none any more. */
+function createEndAll({ db, throttle, endLeases, endGuests }: Context) {
+  const chunk = throttle.chunks();
+
+  /** Returns how many leases it found, and how many it took back. */
   async function endSome(limit: number, given_from: string) {
     const queues = await db.query(statements.leases, { limit, given_from });
     let ended = 0;
@@ -59,7 +57,7 @@ export function createSessionDuty(context: {
   }
 
   /** Returns true when there is more to do at once, and a number of ms when something was in the way. */
-  async function endAll(givenFrom = ANY_TIME): Promise<boolean | number> {
+  return async (givenFrom = ANY_TIME): Promise<boolean | number> => {
     // The leases here do not wait for a database that is slow.
     const telling = tellOthers();
     telling.catch(() => undefined);
@@ -74,7 +72,16 @@ export function createSessionDuty(context: {
     if (found > 0) return AGAIN_MS;
     await db.query(statements.forget, { told });
     return areMore ? AGAIN_MS : false;
-  }
+  };
+}
+
+/** The duty that ends sessions, and their leases. While there is no session, it sends nothing. */
+export function createSessionDuty(context: Context) {
+  const { db, notifier, rescueGrace, guests } = context;
+  const endAll = createEndAll(context);
+  /** There may be sessions, here or at other replicas. */
+  let mayBeAny = true;
+  let timesHeard = 0;
 
   /**
    * While this database was away, workers could not settle here. So their leases are left alone for the rescue grace, as all
