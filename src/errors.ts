@@ -134,6 +134,10 @@ export const sessionNotFound = (id: string) =>
     `There is no session ${JSON.stringify(id)}. It never existed, or it has ended. Open another one.`,
   );
 
+/** Nobody can tell whether a session goes on. */
+export const sessionsAway = () =>
+  unavailable('The database "home", where the sessions are, does not answer. Try again later.');
+
 export const tooManySessions = (most: number) =>
   new Refusal(
     'too_many_sessions',

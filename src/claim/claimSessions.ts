@@ -1,3 +1,4 @@
+import { sessionsAway } from '../errors.ts';
 import { type Call, callOf } from '../postgres/pipeline.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
@@ -46,7 +47,10 @@ export const withoutGuests = (guests: Guests, claims: Claim[]): Claim[] =>
 export async function enterGuests(guests: Guests, claims: Claim[]): Promise<void> {
   await Promise.all(
     claims.map(async (claim) => {
-      if ((await guests.enter(claim.session as string)) !== 'guest') wantOnly(claim, 'ended');
+      const entered = await guests.enter(claim.session as string);
+      if (entered === 'guest') return;
+      if (entered === 'unknown') claim.unsure = sessionsAway();
+      wantOnly(claim, 'ended');
     }),
   );
 }

@@ -3,7 +3,7 @@ import { type ClaimRequest, queuesOf } from '../claim/claim.ts';
 import type { ClaimSessions } from '../claim/claims.ts';
 import { HOME } from '../config/databases.ts';
 import type { DatabaseEngine, SessionsElsewhere } from '../engine/open.ts';
-import { isOutage, sessionNotFound, unavailable } from '../errors.ts';
+import { isOutage, sessionNotFound, sessionsAway } from '../errors.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Guests } from '../sessions/guests.ts';
 import { enginesOf, isAway, type Members } from './members.ts';
@@ -17,12 +17,12 @@ import type { Placements } from './placements.ts';
 const known = planned('sessions/known', row<{ id: string }>());
 
 /** Nobody waits for longer for a database that hangs. Soon it is known to be away, and is not asked. */
-const PATIENCE_MS = 1000;
+const LONGEST_MS = 2000;
 
 /** What a database answers. Undefined: it is away, or too slow. */
-async function patiently<T>(asked: Promise<T>): Promise<T | undefined> {
+async function answerSoon<T>(asked: Promise<T>): Promise<T | undefined> {
   const waited = new AbortController();
-  const over = sleep(PATIENCE_MS, undefined, { signal: waited.signal }).catch(() => undefined);
+  const over = sleep(LONGEST_MS, undefined, { signal: waited.signal }).catch(() => undefined);
   try {
     return await Promise.race([asked, over]);
   } catch (error) {
@@ -56,7 +56,7 @@ export function sessionsElsewhere(name: string, members: Members): SessionsElsew
         async known(sessions) {
           const { db } = homeOf(members).base;
           if (!db.serves()) return undefined;
-          const rows = await patiently(db.query(known, { sessions }));
+          const rows = await answerSoon(db.query(known, { sessions }));
           return rows && new Set(rows.map(({ id }) => id));
         },
       },
@@ -66,7 +66,7 @@ export function sessionsElsewhere(name: string, members: Members): SessionsElsew
     async endGuests(sessions) {
       const ends = visitedOf(members.values()).map(({ guests }) =>
         // What is wrong with the database, its own duties tell.
-        patiently(guests.end(sessions)).catch(() => undefined),
+        answerSoon(guests.end(sessions)).catch(() => undefined),
       );
       const untold = new Set((await Promise.all(ends)).flatMap((left) => left ?? sessions));
       return sessions.filter((session) => !untold.has(session));
@@ -87,7 +87,7 @@ export function sessionsOfSeveral(members: Members, placements: Placements): Cla
     await Promise.all(
       visited.map(async ({ name, guests }) => {
         // Where the database itself fails, the claim finds it out when it looks there.
-        const entered = await patiently(guests.enter(session));
+        const entered = await answerSoon(guests.enter(session));
         if (entered === 'ended') throw sessionNotFound(session);
         if (entered === 'unknown') out.add(name);
       }),
@@ -95,8 +95,7 @@ export function sessionsOfSeveral(members: Members, placements: Placements): Cla
     if (out.size === 0) return request;
     const queues = queuesOf(request).filter((queue) => !out.has(databaseOf(queue)));
     // With other queues, a claim_id would name another claim.
-    if (queues.length === 0 || request.claim_id !== undefined)
-      throw unavailable('The database of the sessions does not answer. Try again later.');
+    if (queues.length === 0 || request.claim_id !== undefined) throw sessionsAway();
     return { ...request, queues };
   }
 
@@ -107,13 +106,20 @@ export function sessionsOfSeveral(members: Members, placements: Placements): Cla
       // It was there before. While home is away, no session ends.
       if (isAway(home)) return undefined;
       const checked = home.rooms.sessions.check(session, owner, true);
-      return checked && patiently(checked);
+      return checked && answerSoon(checked);
     },
 
     enter(request, session) {
-      const visited = visitedOf(enginesOf(queuesOf(request), members, placements));
-      const strange = visited.filter(({ guests }) => !guests.has(session));
-      return strange.length === 0 ? undefined : enterInto(strange, request, session);
+      const isStrange = ({ guests }: Visited) => !guests.has(session);
+      const queues = queuesOf(request);
+      const strange = () => visitedOf(enginesOf(queues, members, placements)).filter(isStrange);
+      const unplaced = queues.filter((queue) => !placements.known(queue));
+      if (unplaced.length > 0 && visitedOf(members.values()).some(isStrange))
+        return answerSoon(Promise.all(unplaced.map(placements.find))).then(() =>
+          enterInto(strange(), request, session),
+        );
+      const now = strange();
+      return now.length === 0 ? undefined : enterInto(now, request, session);
     },
   };
 }
