@@ -25,7 +25,7 @@ export function sessionRoutes(app: App): void {
         description:
           'The answer does not end: read it line by line, for as long as you work. Each line is a JSON object, and there is one every 3 s. ' +
           'A claim with `session` ties its leases to it. When this connection is lost, and nobody resumes the session within ' +
-          '`resume_seconds`, its leases end as if they had run out. Where there are several databases, there are no sessions (400).',
+          '`resume_seconds`, its leases end as if they had run out, in all databases.',
         answers: {
           200: {
             description: 'The lines, until the connection holds the session no longer.',

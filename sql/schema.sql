@@ -1788,8 +1788,13 @@ create table dibs.sessions (
   replica uuid,
   ends_at timestamp with time zone,
   ended boolean not null default false,
+  is_guest boolean not null default false,
   constraint session_ended CHECK (((NOT ended) OR (replica IS NULL))),
-  constraint session_held CHECK (((replica IS NULL) = (ends_at IS NOT NULL))),
+  constraint session_held CHECK (
+CASE
+    WHEN is_guest THEN ((replica IS NULL) AND (ends_at IS NULL))
+    ELSE ((replica IS NULL) = (ends_at IS NOT NULL))
+END),
   constraint session_resume CHECK (((resume_seconds >= (0)::double precision) AND (resume_seconds <= (60)::double precision))),
   constraint sessions_pkey PRIMARY KEY (id)
 );
@@ -1926,6 +1931,8 @@ CREATE INDEX schedules_next ON dibs.schedules USING btree (next_run_at) WHERE ((
 CREATE INDEX schedules_retry ON dibs.schedules USING btree (GREATEST(next_run_at, retry_at)) WHERE ((next_run_at IS NOT NULL) AND (retry_at IS NOT NULL));
 
 CREATE INDEX sessions_ends_at ON dibs.sessions USING btree (ends_at) WHERE (ends_at IS NOT NULL);
+
+CREATE INDEX sessions_guests ON dibs.sessions USING btree (id) WHERE (is_guest AND (NOT ended));
 
 CREATE INDEX sessions_owner ON dibs.sessions USING btree (owner);
 

@@ -134,9 +134,9 @@ export const sessionNotFound = (id: string) =>
     `There is no session ${JSON.stringify(id)}. It never existed, or it has ended. Open another one.`,
   );
 
-/** Where there are several databases, there are no sessions. */
-export const sessionsOfOne = (path = '') =>
-  invalidRequest([{ path, message: 'must be left out: a Dibs with several databases has no sessions' }]);
+/** Nobody can tell whether a session goes on. */
+export const sessionsAway = () =>
+  unavailable('The database "home", where the sessions are, does not answer. Try again later.');
 
 export const tooManySessions = (most: number) =>
   new Refusal(

@@ -59,7 +59,7 @@ export type ClaimState = 'visiting' | 'waiting' | 'in a statement' | 'answered';
  *   wait    It looks at all of its queues, and then waits for jobs.
  *   look    It looks at all of its queues once. It did not ask to wait, its time is over, or a repeat takes its place.
  *   taken   It gets no more jobs, because another request with its claim_id leases.
- *   ended   It gets no more jobs, because its session has ended.
+ *   ended   It gets no more jobs, because its session has ended, or may have.
  *   gone    It gets no more jobs, because its consumer hung up.
  */
 export const WISHES = ['wait', 'look', 'taken', 'ended', 'gone'] as const;
@@ -91,6 +91,8 @@ export interface Claim {
   /** It has looked at one of its queues. Else all of their databases failed, and the last one with `failure`. */
   seen: boolean;
   failure: unknown;
+  /** Why nobody could tell whether its session goes on. Then it gets no more jobs. */
+  unsure: unknown;
   /** At its last look, memory was short, and there was room for small jobs only. */
   starved: boolean;
   /**
@@ -141,6 +143,7 @@ export function newClaim(request: ClaimRequest, name: ClaimName | undefined): Cl
     visit: 0,
     seen: false,
     failure: undefined,
+    unsure: undefined,
     starved: false,
     settling: request.settling,
     owned: name && new Set(),

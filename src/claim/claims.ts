@@ -1,9 +1,7 @@
 import type { RoundTrip } from '../batching/roundTrip.ts';
 import { refuseHalfPairs } from '../enqueue/checks.ts';
-import { sessionsOfOne } from '../errors.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Queue } from '../queues/cache.ts';
-import type { Sessions } from '../sessions/sessions.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import type { ClaimRequest } from './claim.ts';
 import type { ClaimPlaces } from './claimPlaces.ts';
@@ -18,34 +16,52 @@ import { RepeatableClaims } from './repeatable.ts';
 export const checkClaim = ({ claim_id, worker }: ClaimRequest, at: string): void =>
   refuseHalfPairs({ claim_id, worker }, at);
 
+/** The sessions that claims name. */
+export interface ClaimSessions {
+  /**
+   * Makes sure that a session is there, and of this owner. `isSure`: it has not ended. Without, one that was there before may
+   * have.
+   * @throws Refusal `session_not_found`
+   */
+  check(session: string, owner: string | undefined, isSure?: boolean): Promise<void> | undefined;
+  /**
+   * Where there are several databases: has the session be known in those of the claim. Returns the claim without the queues
+   * where that cannot be now. Undefined: nothing is to be done. @throws Refusal `unavailable` where it can be nowhere
+   */
+  enter?(request: ClaimRequest, session: string): Promise<ClaimRequest> | undefined;
+}
+
 /** The claims of this replica, in all of its databases: how they are served, woken and repeated. */
 export function createClaims(context: {
   places: ClaimPlaces<DatabaseClaims>;
   ledger: Ledger;
-  /** Undefined where there are several databases. */
-  sessions?: Pick<Sessions, 'check'> | undefined;
+  sessions: ClaimSessions;
   log: (error: unknown, message: string) => void;
 }) {
   const dispatcher = createDispatcher(context);
   const repeatable = new RepeatableClaims({ ...context, claim: dispatcher.claim });
 
-  /** @throws Refusal `session_not_found`, `invalid_request` */
-  function checkSession({ session, owner }: ClaimRequest, isSure = false): Promise<void> | undefined {
-    if (session === undefined) return undefined;
-    if (context.sessions) return context.sessions.check(session, owner, isSure);
-    throw sessionsOfOne('/session');
-  }
+  const { sessions } = context;
+
+  /** @throws Refusal `session_not_found` */
+  const checkSession = ({ session, owner }: ClaimRequest, isSure = false): Promise<void> | undefined =>
+    session === undefined ? undefined : sessions.check(session, owner, isSure);
+
+  const enterSession = (request: ClaimRequest): Promise<ClaimRequest> | undefined =>
+    request.session === undefined ? undefined : sessions.enter?.(request, request.session);
 
   return {
     /**
      * Leases jobs, and waits for the first if it is asked to. When the consumer hangs up, its jobs go back uncharged.
      */
-    async claim(request: ClaimRequest): Promise<LeasedJob[]> {
-      checkClaim(request, '');
-      const { claim_id } = request;
+    async claim(asked: ClaimRequest): Promise<LeasedJob[]> {
+      checkClaim(asked, '');
+      const { claim_id } = asked;
       // One that is known here may have ended. Then the claiming statement finds it out (claimSessions.ts).
-      const checked = checkSession(request);
+      const checked = checkSession(asked);
       if (checked) await checked;
+      const entered = enterSession(asked);
+      const request = entered ? await entered : asked;
       const claim = claim_id === undefined ? dispatcher.claim(request) : repeatable.claim(request, claim_id);
       request.onHangup?.(claim.abandon);
       const jobs = await claim.jobs;

@@ -7,6 +7,7 @@ import type { Tally } from '../metrics/tally.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { Guests } from '../sessions/guests.ts';
 import type { Settlement } from '../settle/verbs.ts';
 import type { Claim } from './claim.ts';
 import { mayLeaseIn, ownWithoutLeasing } from './claimRows.ts';
@@ -28,6 +29,8 @@ export function createDatabaseClaims(context: {
   leaseEnds: LeaseTimes;
   ledger: Ledger;
   rest: { isAwake(): boolean };
+  /** Set where there are several databases, in those beside home. */
+  guests?: Guests | undefined;
   log: (error: unknown, message: string) => void;
 }) {
   const { db, joinRoundTrip, queues, notifier } = context;
@@ -39,6 +42,7 @@ export function createDatabaseClaims(context: {
     db,
     queues,
     notifier,
+    guests: context.guests,
     joinRoundTrip,
     isAwake: context.rest.isAwake,
     isAway: () => !db.serves(),

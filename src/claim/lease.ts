@@ -8,10 +8,11 @@ import type { Tally } from '../metrics/tally.ts';
 import { isClaimTaken, isLockTimeout, isSessionEnded, isTimeLimit } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Queue } from '../queues/cache.ts';
+import type { Guests } from '../sessions/guests.ts';
 import { CLAIM_BYTES, type Claim, type ClaimName, slotsOf } from './claim.ts';
 import { type Claimed, parametersOf, type Room, runClaim } from './claimingStatement.ts';
 import { enter, mayLeaseIn, namesOf, noteTaken } from './claimRows.ts';
-import { noteEnded } from './claimSessions.ts';
+import { enterGuests, noteEnded, withoutGuests } from './claimSessions.ts';
 import { isWalk } from './keySearch.ts';
 import { dealRows, type Leases } from './leasedJob.ts';
 import { hasClaimLimit } from './limits.ts';
@@ -48,19 +49,40 @@ interface Asked {
  * After a statement failed: whether it certainly leased nothing, and the next one will do better. That one goes without
  * the claims that other requests have or whose sessions have ended, or leases from the front of the queue.
  */
-async function mayDoBetter(error: unknown, db: Database, claims: Claim[], scan: Scan): Promise<boolean> {
+async function mayDoBetter(
+  error: unknown,
+  { db, guests }: { db: Database; guests?: Guests | undefined },
+  claims: Claim[],
+  scan: Scan,
+): Promise<boolean> {
   if (isClaimTaken(error)) {
     await noteTaken(db, claims);
     return true;
   }
   if (isSessionEnded(error)) {
-    await noteEnded(db, claims);
+    await noteEnded(db, claims, guests);
     return true;
   }
   if (!isTimeLimit(error) || !isWalk(scan.way)) return false;
   scan.known.keySearch.failed();
   // After a walk without a limit of its own, there is no time left for another statement.
   return scan.way === 'limited walk';
+}
+
+/**
+ * How claims enter this database that are new here, by their names or by their sessions. Undefined: none is new.
+ */
+function newcomersIn({ db, guests }: { db: Database; guests?: Guests | undefined }) {
+  const isAllowed = mayLeaseIn(db);
+  return (claims: Claim[]): (() => Promise<void>) | undefined => {
+    const strangers = claims.filter((claim) => !isAllowed(claim));
+    const guestless = guests ? withoutGuests(guests, claims) : [];
+    if (strangers.length === 0 && guestless.length === 0) return undefined;
+    return async () => {
+      await enter(db, strangers);
+      if (guests) await enterGuests(guests, guestless);
+    };
+  };
 }
 
 /** Leases jobs to claims. Read `lease` first: it has all steps from claims to their jobs, in order. */
@@ -71,11 +93,13 @@ export function createLease(context: {
   memories: QueueMemories;
   tally?: Pick<Tally, 'claimed'> | undefined;
   leaseEnds: LeaseTimes;
+  /** Set where there are several databases, in those beside home. */
+  guests?: Guests | undefined;
   /** Is told of claims whose statement failed, when it is not known whether they leased jobs. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
   const { db, arrivals, memory, memories, lost, tally, leaseEnds } = context;
-  const isAllowed = mayLeaseIn(db);
+  const newcomers = newcomersIn(context);
   const floors = createRaiseFloor({ db, arrivals });
   const scans = createScans(arrivals, floors);
 
@@ -100,10 +124,10 @@ export function createLease(context: {
 
   async function lease(asked: Asked, isHeldUp = false): Promise<Leases> {
     const { queue, claims, room, filled } = asked;
-    const strangers = claims.filter((claim) => !isAllowed(claim));
-    if (strangers.length > 0) {
+    const enterAll = newcomers(claims);
+    if (enterAll) {
       asked.trip.leave();
-      await enter(db, strangers);
+      await enterAll();
       return { jobs: claims.map(() => []), cut: true };
     }
     const { on, isShared, way } = await takePlace(asked, isHeldUp);
@@ -118,7 +142,7 @@ export function createLease(context: {
       // Another request has locked the row of one of the claims. Outside of the round trip, this statement may wait for
       // it.
       if (isShared && isLockTimeout(error)) return lease(asked, true);
-      if (await mayDoBetter(error, db, claims, scan)) return { jobs: claims.map(() => []), cut: true };
+      if (await mayDoBetter(error, context, claims, scan)) return { jobs: claims.map(() => []), cut: true };
       scans.failed(scan);
       const unnamed = nonces.filter((_, i) => !claims[i]?.name);
       // A claim that has jobs already is answered with them. What it leased besides is found by a repeat, or runs out.

@@ -44,7 +44,9 @@ export function finish(state: State, claim: Claim): void {
   if (claim.wish === 'gone' && !claim.name && claim.jobs.length > 0)
     state.actions.push({ type: 'give back', jobs: claim.jobs.splice(0) });
   const isServed = claim.jobs.length > 0 || isGivenUp(claim);
-  if (claim.starved && !isServed) state.actions.push({ type: 'refuse', claim, error: overloaded() });
+  if (claim.unsure && claim.jobs.length === 0)
+    state.actions.push({ type: 'refuse', claim, error: claim.unsure });
+  else if (claim.starved && !isServed) state.actions.push({ type: 'refuse', claim, error: overloaded() });
   else if (!claim.seen && !isServed) state.actions.push({ type: 'refuse', claim, error: claim.failure });
   else state.actions.push({ type: 'answer', claim });
 }

@@ -1,16 +1,15 @@
 import { queuesOf } from '../claim/claim.ts';
-import { type Claims, createClaims } from '../claim/claims.ts';
+import { type ClaimSessions, type Claims, createClaims } from '../claim/claims.ts';
 import type { DatabaseClaims } from '../claim/databaseClaims.ts';
-import { HOME } from '../config/databases.ts';
-import type { DatabaseEngine } from '../engine/open.ts';
 import type { Ledger } from '../ledger.ts';
 import type { ClaimRequest, LeasedJob } from '../verbs/claims.ts';
-import type { Members } from './members.ts';
+import { enginesOf, type Members } from './members.ts';
 import { type Placements, unknownDatabase } from './placements.ts';
 
 /** The claims of this replica over all of its databases. Each database is added before anything is claimed. */
 export function claimsOfSeveral(context: {
   placements: Placements;
+  sessions: ClaimSessions;
   ledger: Ledger;
   log(error: unknown, message: string): void;
 }) {
@@ -39,10 +38,6 @@ export function claimsOfSeveral(context: {
     wake: claims.wake,
   };
 }
-
-/** The engines of the databases of these queues, as far as they are known. */
-const enginesOf = (queues: string[], members: Members, placements: Placements): Set<DatabaseEngine> =>
-  new Set(queues.flatMap((queue) => members.get(placements.known(queue)?.database ?? HOME) ?? []));
 
 /**
  * A claim that would not wait does so while all of its queues go to other databases.

@@ -1,5 +1,6 @@
+import { HOME } from '../config/databases.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
-import { type Place, unknownDatabase } from './placements.ts';
+import { type Place, type Placements, unknownDatabase } from './placements.ts';
 
 /** The engines of this replica, by the names of their databases. Home is the first. */
 export type Members = Map<string, DatabaseEngine>;
@@ -15,3 +16,7 @@ export function engineAt(members: Members, place: Place): DatabaseEngine {
   if (!engine) throw unknownDatabase(place);
   return engine;
 }
+
+/** The engines of the databases of these queues, as far as they are known. */
+export const enginesOf = (queues: string[], members: Members, placements: Placements): Set<DatabaseEngine> =>
+  new Set(queues.flatMap((queue) => members.get(placements.known(queue)?.database ?? HOME) ?? []));

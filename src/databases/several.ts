@@ -16,6 +16,7 @@ import { createPlacements, type Placements } from './placements.ts';
 import { watchReadiness } from './readiness.ts';
 import { acceptingIn, checkIn, type Registry } from './registry.ts';
 import { createRelocations } from './relocation/relocations.ts';
+import { sessionsElsewhere, sessionsOfSeveral } from './sessions.ts';
 import { verbsOfSeveral } from './verbs.ts';
 
 const createNumbered = planned('queues/create_numbered');
@@ -75,14 +76,15 @@ export async function openSeveral(
   const { db: homeDb, log } = options;
   const placements = createPlacements(homeDb);
   const ledger = createLedger();
-  const claims = claimsOfSeveral({ placements, ledger, log });
+  const members: Members = new Map();
+  const sessions = sessionsOfSeveral(members, placements);
+  const claims = claimsOfSeveral({ placements, sessions, ledger, log });
   const shared: OpenOptions = {
     ...options,
     memory: options.memory ?? createMemory(),
     ledger,
     leaseEnds: createLeaseTimes(),
   };
-  const members: Members = new Map();
   const placed = hearPlaced(placements, claims.wake);
   const accepting = acceptingIn(homeDb);
   const now = () => home.base.clock.now();
@@ -95,6 +97,7 @@ export async function openSeveral(
       createQueues: creationIn(placements, name, db),
       crossing: crossingOf(name, members, placements),
       claimsOf: (own) => claims.add(name, own),
+      sessionsElsewhere: sessionsElsewhere(name, members),
       ...(name === HOME ? { placed, relocations } : {}),
     });
     members.set(name, engine);

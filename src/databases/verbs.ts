@@ -2,7 +2,7 @@ import type { Claims } from '../claim/claims.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import type { Rooms } from '../engine/rooms.ts';
 import { queueNameOf } from '../enqueue/intoQueues.ts';
-import { batchNotFound, Refusal, sessionsOfOne } from '../errors.ts';
+import { batchNotFound, Refusal } from '../errors.ts';
 import { isUuid } from '../ids.ts';
 import type { Job } from '../job.ts';
 import { jobOf } from '../schedules/schedules.ts';
@@ -109,7 +109,6 @@ export function verbsOfSeveral(context: {
     ...relayedChanges(way, lead),
     ...queuesOfSeveral(lead, members, placements),
     relocateQueue: relocations.start,
-    holdSession: () => Promise.reject(sessionsOfOne()),
 
     async enqueue(request) {
       const wish = await databaseOfBatch(request.jobs);

@@ -8,8 +8,10 @@ import { type Base, type BaseOptions, createBase } from './base.ts';
 import { createRooms, type RoomOptions, type Rooms } from './rooms.ts';
 import { verbsOf } from './verbs.ts';
 
+export type { SessionsElsewhere } from './rooms.ts';
+
 export type OpenOptions = BaseOptions &
-  Pick<RoomOptions, 'logAct' | 'claimsOf'> & {
+  Pick<RoomOptions, 'logAct' | 'claimsOf' | 'sessionsElsewhere'> & {
     /** Hears that a queue goes to another database, or has gone. Without a name, any queue may. */
     placed?: ((queue?: string) => void) | undefined;
     /** Works on relocations, where there are several databases. */
@@ -107,6 +109,7 @@ export function openDatabaseEngine(name: string, options: OpenOptions): Database
   const rooms: Rooms = createRooms(base, {
     logAct: options.logAct,
     claimsOf: options.claimsOf,
+    sessionsElsewhere: options.sessionsElsewhere,
     operationStarted: () => duties?.workOnOperations(),
     sessionsChanged() {
       rooms.sessionDuty.heard();

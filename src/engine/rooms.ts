@@ -49,6 +49,7 @@ import { createQueueNumbers } from '../queues/numbers.ts';
 import { createReceive } from '../relay/receive.ts';
 import { createRelay } from '../relay/relay.ts';
 import { scheduleAdmin } from '../schedules/schedules.ts';
+import { createGuests, type SessionsAtHome } from '../sessions/guests.ts';
 import { createSessions } from '../sessions/sessions.ts';
 import { createFollowUpBatcher } from '../settle/followUpBatcher.ts';
 import { createFollowUps } from '../settle/followUps.ts';
@@ -60,7 +61,11 @@ import type { Base } from './base.ts';
 /** The rooms that a job goes through: in, out on leases, and to its end. */
 function jobRooms(
   base: Base,
-  { claimsOf, sessionsChanged }: Pick<RoomOptions, 'claimsOf' | 'sessionsChanged'>,
+  {
+    claimsOf,
+    sessionsChanged,
+    sessionsElsewhere: { atHome, endGuests } = {},
+  }: Pick<RoomOptions, 'claimsOf' | 'sessionsChanged' | 'sessionsElsewhere'>,
 ) {
   const { db, inRoundTrip, inCautiousRoundTrip, crossing } = base;
   const relay = crossing && createRelay({ ...base, crossing });
@@ -83,9 +88,11 @@ function jobRooms(
     joinRoundTrip: inCautiousRoundTrip(ORDER_IN_TRIP.settle),
   });
   const followUps = createFollowUps({ ...base, ...enqueue, settlement, ackWithJobs, groups });
+  const guests = atHome && createGuests({ ...base, home: atHome, ending: sessionsChanged });
   const databaseClaims = createDatabaseClaims({
     ...base,
     settlement,
+    guests,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
   const sessions = createSessions({ ...base, changed: sessionsChanged });
@@ -114,7 +121,13 @@ function jobRooms(
     enqueueOnce: idempotentEnqueue({ ...base, ...enqueue, insertOnce, closed: waits.closed }),
     claims,
     sessions,
-    sessionDuty: createSessionDuty({ ...base, endLeases: createEndLeases({ ...base, settlement, groups }) }),
+    guests,
+    sessionDuty: createSessionDuty({
+      ...base,
+      guests,
+      endGuests,
+      endLeases: createEndLeases({ ...base, settlement, groups }),
+    }),
     settlement,
     followUps,
     settleMany: createSettleMany({
@@ -212,12 +225,21 @@ function accessRooms(base: Base, logAct: (fields: Record<string, unknown>, messa
   };
 }
 
+/** What a database has to do with the sessions of the others, where there are several. */
+export interface SessionsElsewhere {
+  /** Beside home. */
+  atHome?: SessionsAtHome;
+  /** In home: ends the guests of these sessions. Returns those sessions that no database needs to hear of any more. */
+  endGuests?(sessions: string[]): Promise<string[]>;
+}
+
 export interface RoomOptions {
   /** Is given a line for each act that needs the scope `admin`. */
   logAct?: (fields: Record<string, unknown>, message: string) => void;
   operationStarted(): void;
-  /** A session was opened here, or its connection has ended. */
+  /** A session was opened here, or it ends, or its connection has ended. */
   sessionsChanged?: (() => void) | undefined;
+  sessionsElsewhere?: SessionsElsewhere | undefined;
   /** The claims of all databases of a replica, where there are several. This one is added to them. */
   claimsOf?: ((own: DatabaseClaims) => Claims) | undefined;
 }

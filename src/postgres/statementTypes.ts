@@ -3273,6 +3273,15 @@ export interface StatementTypes {
       created_at: string;
     };
   };
+  'relocation/adopt_sessions': {
+    parameters: {
+      ended: boolean | null;
+      queue_id: number | null;
+    };
+    columns: {
+      pg_notify: unknown;
+    };
+  };
   'relocation/arrive': {
     parameters: {
       queue_id: number | null;
@@ -3814,6 +3823,15 @@ export interface StatementTypes {
       id: string;
     };
   };
+  'sessions/end_guests': {
+    parameters: {
+      sessions: (string | null)[] | null;
+    };
+    columns: {
+      id: string;
+      has_ended: boolean;
+    };
+  };
   'sessions/end_leases': {
     parameters: {
       queue_id: number | null;
@@ -3828,6 +3846,20 @@ export interface StatementTypes {
       is_keyless: boolean;
     };
   };
+  'sessions/ended': {
+    parameters: Record<never, never>;
+    columns: {
+      id: string;
+    };
+  };
+  'sessions/enter': {
+    parameters: {
+      sessions: (string | null)[] | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
   'sessions/find': {
     parameters: {
       session: string | null;
@@ -3838,8 +3870,19 @@ export interface StatementTypes {
     };
   };
   'sessions/forget': {
-    parameters: Record<never, never>;
+    parameters: {
+      told: (string | null)[] | null;
+    };
     columns: Record<never, never>;
+  };
+  'sessions/guests': {
+    parameters: {
+      after: string | null;
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+    };
   };
   'sessions/keep': {
     parameters: {
@@ -3862,6 +3905,7 @@ export interface StatementTypes {
   };
   'sessions/leases': {
     parameters: {
+      given_from: string | null;
       limit: number | null;
     };
     columns: {

@@ -41,8 +41,7 @@ export interface SessionVerbs {
    * `resume_seconds` ends: its leases end as if they had run out, and nobody can settle them.
    * Guarantee: no lease is tied to a session that has ended. When a replica dies, the connections that it held have ended
    * within 3 s.
-   * @throws Refusal `session_not_found`, `too_many_sessions`, `overloaded`, `unavailable`; `invalid_request` where there
-   *   are several databases
+   * @throws Refusal `session_not_found`, `too_many_sessions`, `overloaded`, `unavailable`
    */
   holdSession(request: SessionRequest): Promise<HeldSession>;
 }

@@ -22,7 +22,6 @@ const OVER_ONE: Record<string, string[]> = {
   ],
   'By contract, several databases answer otherwise: a full queue elsewhere takes jobs, they arrive a moment later.':
     ['claim/claimRequest', 'enqueue/refusals'],
-  'Where there are several databases, there are no sessions: databases/sessions.': ['sessions/'],
   'It reads series of metrics, which name their database where there are several: databases/lists.': [
     'metrics/scrape',
     'metrics/totals',

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HOME } from '../../config/databases.ts';
 import type { DatabaseEngine } from '../../engine/open.ts';
 import { HeldUp, isOutage, QueueGone } from '../../errors.ts';
 import { FIRST_ID, LAST_ID } from '../../ids.ts';
@@ -37,6 +38,7 @@ const statements = {
   dropJobs: planned('relocation/drop_jobs'),
   dropRest: planned('relocation/drop_rest'),
   forget: planned('relocation/forget'),
+  adoptSessions: planned('relocation/adopt_sessions'),
 };
 
 /** The engines of the databases between which a queue goes. */
@@ -62,6 +64,10 @@ function welcome({ base, rooms }: DatabaseEngine, queue: string): void {
   base.notifier.ready(queue);
   rooms.repair.lookAgain();
 }
+
+/** The sessions of leases that have come here, or come back, are known here. */
+const adoptSessions = ({ name, base }: DatabaseEngine, queue_id: number): Promise<unknown> =>
+  base.db.query(statements.adoptSessions, { queue_id, ended: name === HOME });
 
 /** Counts the jobs. Then calls for the queue wait. */
 async function count({ record, relocation, source }: Context): Promise<void> {
@@ -115,6 +121,7 @@ async function switchOver({ record, relocation, target }: Context): Promise<void
   const { db } = target.base;
   const [found] = await db.query(statements.record, { queue_id });
   if (found?.relocation === id && found.role === 'arrived') {
+    await adoptSessions(target, queue_id);
     if (!(await record.next(relocation, 'cleaning', { with: 'switch' }))) throw new NotWanted();
     return welcome(target, queue);
   }
@@ -164,6 +171,7 @@ async function comeBack({ record, relocation, source, target }: Context): Promis
   // Where the target is away, its note that a copy was refused stays. The next relocation writes over it.
   await target.base.db.query(statements.forget, asked).catch(() => undefined);
   queues.changed(queue);
+  await adoptSessions(source, queue_id);
   await record.letGo(relocation, (await queues.lookNow(queue)) === undefined);
   await record.ended(relocation, is_stopped && error === null ? 'cancelled' : 'failed');
   relocation.phase = 'ended';

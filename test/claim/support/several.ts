@@ -59,6 +59,7 @@ export async function openReplica(urls: string[], placed: Placed) {
   const all = () => parts as [DatabaseClaims, ...DatabaseClaims[]];
   const at = (number: number | undefined) => (number === undefined ? undefined : parts[number]);
   const claims = createClaims({
+    sessions: { check: () => undefined },
     places: {
       all,
       known: (queue) => at(cached.get(queue)),
