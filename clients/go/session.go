@@ -221,7 +221,7 @@ func (k *keeper) left(held time.Duration, why error) time.Duration {
 	case !IsTemporary(why):
 		return k.rest()
 	}
-	pause := backoff(k.failures, why)
+	pause := min(backoff(k.failures, why), longestPause)
 	if k.failures == 0 && (held > 0 || hasEnded) {
 		pause = 0
 	}

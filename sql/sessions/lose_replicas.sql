@@ -1,11 +1,14 @@
 -- Replicas that have not renewed their rows have ended, and with them the connections of their sessions.
 -- Leaves alone what was so before :from (src/maintenance/rescueGrace.ts).
+-- While no replica was there to look, nobody could resume a session: its time begins with this look.
 with dead as (
   delete from dibs.session_replicas
   where alive_until <= now() and alive_until >= :from::timestamptz
   returning id, alive_until
 )
 update dibs.sessions s
-set replica = null, ends_at = dead.alive_until + s.resume_seconds * interval '1 second'
+set
+  replica = null,
+  ends_at = greatest(dead.alive_until, now() - interval '1 second') + s.resume_seconds * interval '1 second'
 from dead
 where s.replica = dead.id;

@@ -13,6 +13,8 @@ const CLAIMS_WAIT_MS = 1000;
 const REST_MS = 60_000;
 /** A connection that went on for so long was no failure. */
 const LASTING_MS = 5000;
+/** However long a Retry-After asks to wait: the session may end meanwhile. */
+const LONGEST_PAUSE_MS = 3000;
 /** Lines of Dibs are short. */
 const LONGEST_LINE = 10_000;
 
@@ -113,7 +115,7 @@ export class HeldSession {
         await pause(REST_MS * (1 + Math.random() / 3), signal);
       } else {
         failures = now() - startedAt < LASTING_MS ? failures + 1 : 0;
-        if (failures > 0) await pause(backoffMs(failures - 1, end), signal);
+        if (failures > 0) await pause(Math.min(backoffMs(failures - 1, end), LONGEST_PAUSE_MS), signal);
         else this.#letClaimsWait();
       }
     }

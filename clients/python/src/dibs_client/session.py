@@ -8,6 +8,7 @@ from typing import Any
 
 from .errors import ConnectionFailed, DibsError, backoff, chance, passes
 from .lines import Lines
+from .run import LONGEST_PAUSE
 from .state import WorkerState
 
 #: Dibs sends the first line at once. When it takes longer, something on the way holds the lines back.
@@ -96,7 +97,7 @@ class Holding(WorkerState):
             self._session_ended(self._session)
         if was_held:  # At once, but for an answer that always ends after its first line.
             self._session_failures += 1
-            return backoff(failures, error) if failures else 0
+            return min(backoff(failures, error), LONGEST_PAUSE) if failures else 0
         if lines.is_late() and isinstance(error, ConnectionFailed):
             if self._session is not None and self._is_used(self._session):
                 return 0  # Each try keeps it for `resume_seconds` more.
@@ -104,7 +105,7 @@ class Holding(WorkerState):
             return _rest()
         if error is not None and passes(error, "claim"):
             self._session_failures += 1
-            return backoff(failures, error)
+            return min(backoff(failures, error), LONGEST_PAUSE)
         return _rest()
 
     def _session_ended(self, session: str) -> None:
