@@ -18,6 +18,8 @@ const MAX_SECONDS = 3 * 3600;
 const HELD = 10;
 /** Until a worker that waits has surely asked for jobs. */
 const WAITS_MS = 500;
+/** What warms a side up: Node compiles what runs often, and PostgreSQL fills its caches. It is not counted. */
+const WARM_UP = { row: 'warm-up', load: 'cycle', connections: 64, size: 1 };
 /** Longer than any lease here, and than any side needs to begin or to end a load. */
 const LATE_MS = 60_000;
 /** From this part of a core on, the client may be what limits a rate. */
@@ -29,6 +31,7 @@ const FULL = {
   rounds: 5,
   seconds: 5,
   warm: 1,
+  warmFirst: 8,
   connections: [1, 8, 64, 256],
   batches: [100, 1000],
   batchConnections: 8,
@@ -39,7 +42,7 @@ const FULL = {
   zizq: 'zizq',
   queen: '../queen/server/bin/queen-server',
 };
-const SHORT = { rounds: 1, seconds: 2 };
+const SHORT = { rounds: 1, seconds: 2, warmFirst: 3 };
 
 const now = () => performance.timeOrigin + performance.now();
 const count = (n) => n.toLocaleString('en-US');
@@ -150,6 +153,7 @@ async function turn(side, loads, options, hear) {
     const cluster = side.onPostgres ? await startCluster(options.bin, atStop) : undefined;
     const running = await side.start({ ...options, cluster, atStop, variant: side.variant });
     side.about = { version: running.version, durability: running.durability };
+    await runLoad(side, running, WARM_UP, { warm: 0, seconds: options.warmFirst });
     for (const load of loads) {
       await cluster?.settle();
       const found =

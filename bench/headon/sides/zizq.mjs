@@ -34,6 +34,8 @@ export default {
       [
         ...['serve', '--root-dir', root, '--port', `${port}`, '--admin-port', `${adminPort}`],
         ...['--default-commit-mode', variant],
+        // By default 1,024 jobs are in flight at once. Batches of 1,000 over 8 connections need more.
+        ...['--global-in-flight-limit', '0'],
       ],
       { health: `${address}/version` },
       atStop,
