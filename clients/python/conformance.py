@@ -19,6 +19,15 @@ from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS  # noqa: E402
 
 IS_ASYNC = "--async" in sys.argv
 out = threading.Lock()
+
+
+def unlocked_in_child() -> None:
+    """A fork copies the lock as it is, and not the thread that holds it."""
+    global out
+    out = threading.Lock()
+
+
+os.register_at_fork(after_in_child=unlocked_in_child)
 workers: dict[str, "Driven"] = {}
 
 
