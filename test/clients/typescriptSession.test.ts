@@ -155,7 +155,7 @@ test('connections that are cut again and again are opened ever more slowly', asy
 });
 
 test('a failure that passes keeps the session, one that does not gives it up for a minute', async () => {
-  const { connections, last } = start();
+  const { connections, ended, last } = start();
   last().line({ session: 's1' });
   last().fail(refusal(503, 'unavailable'));
   await pass(2000);
@@ -166,6 +166,7 @@ test('a failure that passes keeps the session, one that does not gives it up for
   expect(connections).toHaveLength(2);
   await pass(21_001);
   expect(last().body.session).toBeUndefined();
+  expect(ended.mock.calls).toEqual([['s1']]);
 });
 
 test.each([

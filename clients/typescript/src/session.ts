@@ -30,7 +30,7 @@ export interface SessionWorker {
   resumeSeconds: number;
   /** Whether leases are tied to this session. */
   isNeeded(session: string): boolean;
-  /** It has ended, and the leases that are tied to it. */
+  /** It ends, and with it the leases that are tied to it. */
   ended(session: string): void;
   /** Something has changed. */
   pump(): void;
@@ -80,10 +80,16 @@ export class HeldSession {
   /** Dibs says that it has ended: to a claim, or in its own answer. Another one is opened. */
   over(session: string): void {
     if (session !== this.#id) return;
+    this.#giveUp();
+    this.#hangUp.abort('ended');
+  }
+
+  /** Nobody resumes it any more, so it ends. */
+  #giveUp(): void {
+    const session = this.#id;
     this.#id = undefined;
     this.#isHeld = false;
-    this.#hangUp.abort('ended');
-    this.#worker.ended(session);
+    if (session !== undefined) this.#worker.ended(session);
   }
 
   #letClaimsWait(): void {
@@ -105,18 +111,20 @@ export class HeldSession {
       const startedAt = now();
       const end = await this.#hold();
       if (signal.aborted) return;
+      const hasLasted = this.#isHeld && now() - startedAt >= LASTING_MS;
       this.#isHeld = false;
       this.#settle();
-      if (end === 'ended' && this.#id) this.over(this.#id);
       const isHopeless = end === 'silent' && !(this.#id && this.#worker.isNeeded(this.#id));
       if (end === 'none' || isHopeless) {
-        this.#id = undefined;
+        this.#giveUp();
         failures = 0;
         await pause(REST_MS * (1 + Math.random() / 3), signal);
       } else {
-        failures = now() - startedAt < LASTING_MS ? failures + 1 : 0;
+        if (end === 'ended') this.#giveUp();
+        // Each try lets a session last whose lines are kept back.
+        failures = hasLasted || end === 'silent' ? 0 : failures + 1;
+        if (hasLasted) this.#letClaimsWait();
         if (failures > 0) await pause(Math.min(backoffMs(failures - 1, end), LONGEST_PAUSE_MS), signal);
-        else this.#letClaimsWait();
       }
     }
   }
