@@ -95,7 +95,11 @@ function jobRooms(
     guests,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
-  const sessions = createSessions({ ...base, changed: sessionsChanged });
+  const sessions = createSessions({
+    ...base,
+    changed: sessionsChanged,
+    looking: () => sessionDuty.looking(),
+  });
   const claims = claimsIn(
     databaseClaims,
     claimsOf?.(databaseClaims) ?? createClaims({ ...base, places: inOne(databaseClaims), sessions }),
@@ -105,6 +109,12 @@ function jobRooms(
   const cancelJobs = createCancelJobs({ ...base, settlement, groups });
   const batches = createBatches({ ...base, cancelJobs });
   const narrow = createNarrowing({ ...base, groups });
+  const sessionDuty = createSessionDuty({
+    ...base,
+    guests,
+    endGuests,
+    endLeases: createEndLeases({ ...base, settlement, groups }),
+  });
   const insertOnce = createOnceBatcher({
     ...base,
     ...enqueue,
@@ -122,12 +132,7 @@ function jobRooms(
     claims,
     sessions,
     guests,
-    sessionDuty: createSessionDuty({
-      ...base,
-      guests,
-      endGuests,
-      endLeases: createEndLeases({ ...base, settlement, groups }),
-    }),
+    sessionDuty,
     settlement,
     followUps,
     settleMany: createSettleMany({

@@ -2,12 +2,13 @@ import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { SessionLook } from '../sessions/connections.ts';
 import type { Guests } from '../sessions/guests.ts';
 import type { RescueGrace } from './rescueGrace.ts';
 import type { EndLeases } from './sweeper.ts';
 
 const statements = {
-  look: planned('sessions/look', row<{ are_any: boolean; are_ending: boolean; in_ms: number | null }>()),
+  look: planned('sessions/look', row<SessionLook>()),
   loseReplicas: planned('sessions/lose_replicas'),
   end: planned('sessions/end', row<{ id: string }>()),
   ended: planned('sessions/ended', row<{ id: string }>()),
@@ -18,6 +19,8 @@ const statements = {
 const ANY_TIME = '-infinity';
 /** Something is in the way: a claim with a session that is to end, or a lock on one of its jobs. */
 const AGAIN_MS = 100;
+/** Renewals come once a second. What one saw counts so long. */
+const RENEWED_MS = 1500;
 /** While leases are left alone, it looks again after this time whether they still are. */
 const GRACE_MS = 500;
 
@@ -82,6 +85,18 @@ export function createSessionDuty(context: Context) {
   /** There may be sessions, here or at other replicas. */
   let mayBeAny = true;
   let timesHeard = 0;
+  /** What the last renewal saw, when it was answered, and how often something was heard before it was sent. */
+  let renewed: { look: SessionLook; at: number; heard: number } | undefined;
+
+  /** A replica that renews needs no look of its own, while nothing is due and nothing new was heard. */
+  function lookOfRenewal(): SessionLook | undefined {
+    if (!renewed || renewed.heard !== timesHeard) return undefined;
+    const { look, at } = renewed;
+    const passedMs = performance.now() - at;
+    const in_ms = look.in_ms === null ? null : look.in_ms - passedMs;
+    const isUsable = passedMs <= RENEWED_MS && !look.are_ending && (in_ms === null || in_ms > 0);
+    return isUsable ? { ...look, in_ms } : undefined;
+  }
 
   /**
    * While this database was away, workers could not settle here. So their leases are left alone for the rescue grace, as all
@@ -113,7 +128,7 @@ export function createSessionDuty(context: Context) {
 
   async function lookAndWork(): Promise<boolean | number> {
     const before = timesHeard;
-    const [look] = await db.query(statements.look);
+    const look = lookOfRenewal() ?? (await db.query(statements.look))[0];
     if (!look) return false;
     // The look may have missed what was heard meanwhile.
     mayBeAny = look.are_any || timesHeard > before;
@@ -140,6 +155,14 @@ export function createSessionDuty(context: Context) {
     },
 
     mayBeAny: (): boolean => mayBeAny,
+
+    /** To be called before a renewal. What that saw needs no look then. */
+    looking(): (look: SessionLook) => void {
+      const heard = timesHeard;
+      return (look) => {
+        renewed = { look, at: performance.now(), heard };
+      };
+    },
 
     /** Somebody has opened a session, or may have. */
     heard(): void {

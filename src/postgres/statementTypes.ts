@@ -3954,6 +3954,9 @@ export interface StatementTypes {
     columns: {
       renewed: boolean;
       held: number;
+      are_any: boolean;
+      are_ending: boolean;
+      in_ms: number;
     };
   };
   'sessions/resume': {

@@ -6,10 +6,19 @@ import type { SessionLoss } from '../verbs/sessions.ts';
 
 const statements = {
   letGo: planned('sessions/let_go'),
-  renew: planned('sessions/renew', row<{ renewed: boolean; held: number }>()),
+  renew: planned('sessions/renew', row<{ renewed: boolean; held: number } & SessionLook>()),
   keep: planned('sessions/keep', row<{ connection: string; is_there: boolean }>()),
   unheld: planned('sessions/unheld', row<Gone>()),
 };
+
+/** What there is to do with the sessions of a database. */
+export interface SessionLook {
+  are_any: boolean;
+  /** Some have ended, and their leases may not have. */
+  are_ending: boolean;
+  /** When one may end, from the look on. */
+  in_ms: number | null;
+}
 
 interface Gone {
   session: string;
@@ -63,8 +72,10 @@ export function createConnections(context: {
   replica: string;
   /** The database knows that connections have ended. */
   changed(): void;
+  /** A renewal looks at all sessions, too. To be called before it; takes what it saw. */
+  looking(): (look: SessionLook) => void;
 }) {
-  const { db, ledger, replica, changed } = context;
+  const { db, ledger, replica, changed, looking } = context;
   const byName = new Map<string, Connection>();
   /** What is told of connections that live, and of those that have ended, does not cross. */
   const inTurn = createSemaphore(1);
@@ -124,7 +135,9 @@ export function createConnections(context: {
     /** The duty: tells the other replicas that this one lives, and finds out which sessions its connections have lost. */
     async renew(): Promise<boolean> {
       if (byName.size > 0) {
+        const looked = looking();
         const [row] = await db.query(statements.renew, { replica });
+        if (row) looked(row);
         if (isUnsure || !row?.renewed || row.held !== open().length) await keepAll();
       }
       await gone.tell();

@@ -6,7 +6,7 @@ import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { HeldSession, SessionLoss, SessionRequest } from '../verbs/sessions.ts';
-import { type Connection, createConnections } from './connections.ts';
+import { type Connection, createConnections, type SessionLook } from './connections.ts';
 import { createKnownSessions } from './known.ts';
 
 const statements = {
@@ -36,15 +36,18 @@ export function createSessions({
   notifier,
   ledger,
   changed = () => undefined,
+  looking = () => () => undefined,
 }: {
   db: Database;
   notifier: Pick<Notifier, 'sessions'>;
   ledger: Ledger;
   /** A session was opened here, or the database knows that its connection has ended. */
   changed?: (() => void) | undefined;
+  /** A renewal looks at all sessions, too. To be called before it; takes what it saw. */
+  looking?: () => (look: SessionLook) => void;
 }) {
   const replica = randomUUID();
-  const connections = createConnections({ db, ledger, replica, changed });
+  const connections = createConnections({ db, ledger, replica, changed, looking });
   let isClosed = false;
 
   /** Returns the `resume_seconds`. @throws Refusal `session_not_found`, `too_many_sessions` */
