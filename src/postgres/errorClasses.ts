@@ -40,11 +40,15 @@ export function isRetryable(error: unknown): boolean {
   return state === '40001' || state === '40P01' || isStalePlan(error) || violates(error, 'jobs_head');
 }
 
+/** The driver takes no statement for a connection that has ended. */
+const HAD_ENDED = /^Client (has encountered a connection error|was closed) and is not queryable$/;
+
 /**
- * Whether the server ended the connection because it had been idle for too long (idle_session_timeout). It does so before it reads
- * a statement: none of those that were sent has begun.
+ * Whether the connection had ended before the server read a statement: so none of those that were sent has begun. The server ends
+ * one that was idle for too long (idle_session_timeout).
  */
-export const wasIdle = (error: unknown): boolean => sqlState(error) === '57P05';
+export const wasIdle = (error: unknown): boolean =>
+  sqlState(error) === '57P05' || (error instanceof Error && HAD_ENDED.test(error.message));
 
 /** Whether a row that was sent is at fault. When the rows are sent one by one, only the bad one fails. */
 export function isDataError(error: unknown): boolean {
@@ -149,6 +153,9 @@ export function outageAsRefusal(error: unknown): unknown {
   if (isOfConnecting || isWithoutTls(error)) return unavailable(undefined, 'not_done', error);
   const fromSocket = 'syscall' in error;
   if (!fromSocket && !isTlsError(error) && !FROM_DRIVER.test(error.message)) return error;
-  const wasSent = !NOT_SENT.test(error.message) && (error as { syscall?: string }).syscall !== 'connect';
+  const wasSent =
+    !NOT_SENT.test(error.message) &&
+    !HAD_ENDED.test(error.message) &&
+    (error as { syscall?: string }).syscall !== 'connect';
   return unavailable(undefined, wasSent ? 'unknown' : 'not_done', error);
 }
