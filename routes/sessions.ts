@@ -41,13 +41,14 @@ export function sessionRoutes(app: App): void {
         ...request.body,
         onHangup: (gone) => onHangup(request, gone),
       });
-      app.closeUnanswered(request.raw.socket);
+      const forget = app.closeUnanswered(request.raw.socket);
       const lines = new PassThrough();
       const write = (line: object) => lines.write(`${JSON.stringify(line)}\n`);
       write({ session, resume_seconds });
       const timer = setInterval(() => write({}), LINE_MS);
       void lost.then((why) => {
         clearInterval(timer);
+        forget();
         if (why !== 'hung_up') write({ lost: why });
         lines.end();
       });

@@ -9,6 +9,20 @@ from dibs_client import Worker
 
 
 @contextlib.contextmanager
+def serving(handler):
+    """A server that handles requests so. Yields its URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextlib.contextmanager
 def answering(answer):
     """A server in the place of Dibs: `answer(method, path, headers)` gives the status, the headers and the text. Yields its URL."""
 
@@ -29,15 +43,8 @@ def answering(answer):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]
-    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as url:
+        yield url
 
 
 def problem(status, code, **more):

@@ -14,11 +14,11 @@ import tempfile
 import threading
 import time
 import unittest
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from unittest import mock
 
-from support import page, problem, working
+from support import page, problem, serving, working
 
 from dibs_client import AsyncWorker, Client, DibsError, Job, Producer, Worker
 from dibs_client.lines import Lines
@@ -34,6 +34,16 @@ def once(line, every=0.05):
     while True:
         yield every
         yield {}
+
+
+def cut_after_a_while(_body, count):
+    """The first connection is cut after 0.6 s. The next one takes half a second to answer."""
+    if count == 1:
+        yield {"session": "one"}
+        yield from [0.05, {}] * 12
+        yield CUT
+    yield 0.5
+    yield from once({"session": "one"})
 
 
 class Dibs:
@@ -148,15 +158,8 @@ class Dibs:
             def log_message(self, *_):
                 pass
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        server.handle_error = lambda *_: None  # type: ignore[method-assign]
-        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            server.server_close()
+        with serving(Handler) as url:
+            yield url
 
 
 def until(look, limit=10):
@@ -319,30 +322,14 @@ class SessionTest(unittest.TestCase):
         self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 0.35)
 
     def test_claims_wait_a_moment_while_a_session_that_lasted_is_resumed(self):
-        def play(body, count):
-            if count == 1:
-                yield {"session": "one"}
-                yield from [0.05, {}] * 12
-                yield CUT
-            yield 0.5
-            yield from once({"session": "one"})
-
-        self.dibs.play = play
+        self.dibs.play = cut_after_a_while
         with patient(LASTING=0.4), self.working():
             until(lambda: len(self.dibs.all("session")) == 2)
             self.works_on(3)
         self.assertEqual(set(self.dibs.named()), {"one"})
 
     def test_claims_do_not_wait_for_a_session_that_did_not_last(self):
-        def play(body, count):
-            if count == 1:
-                yield {"session": "one"}
-                yield from [0.05, {}] * 12
-                yield CUT
-            yield 0.5
-            yield from once({"session": "one"})
-
-        self.dibs.play = play
+        self.dibs.play = cut_after_a_while
         with self.working():
             until(lambda: len(self.dibs.all("session")) == 2)
             until(lambda: None in self.dibs.named(), 0.5)

@@ -5,7 +5,8 @@ import type { App } from './fastify.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    closeUnanswered(socket: Socket): void;
+    /** From now on, until the returned function is called or the connection is closed. */
+    closeUnanswered(socket: Socket): () => void;
   }
 }
 
@@ -75,16 +76,19 @@ export function createUnanswered(everyMs = EVERY_MS) {
   }
 
   return {
-    /** From now on, until it is closed. */
-    watch(socket: Socket): void {
+    /** From now on, until the returned function is called or the connection is closed. */
+    watch(socket: Socket): () => void {
       const inode = inodeOf(socket);
-      if (inode === undefined || watched.has(socket) || socket.destroyed) return;
-      watched.set(socket, { inode, bytes: 0, grown: 0 });
-      timer ??= setInterval(() => void look(), everyMs).unref();
-      socket.once('close', () => {
+      if (inode === undefined || watched.has(socket) || socket.destroyed) return () => undefined;
+      function forget(): void {
+        socket.off('close', forget);
         watched.delete(socket);
         if (watched.size === 0) stop();
-      });
+      }
+      watched.set(socket, { inode, bytes: 0, grown: 0 });
+      timer ??= setInterval(() => void look(), everyMs).unref();
+      socket.once('close', forget);
+      return forget;
     },
     close(): void {
       watched.clear();
