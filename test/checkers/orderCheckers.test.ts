@@ -71,6 +71,17 @@ describe('the checker of groups', () => {
     expect(check([first, second])).toEqual([]);
   });
 
+  test('accepts a job when an unanswered claim had leased the earlier one, which Dibs may have released late', () => {
+    const first = leased(job('a', 0, { ...grouped, max_attempts: 1 }), 500, 600, {});
+    const second = leased(job('b', 50, grouped), 300, 400);
+    expect(check([first, second])).toEqual([expect.stringContaining('job b was leased though job a')]);
+    const [lease] = first.leases as [Lease];
+    lease.deliveries = 2;
+    expect(check([first, second])).toEqual([]);
+    first.intent.spec.max_attempts = 3;
+    expect(check([first, second])).toEqual([expect.stringContaining('job b was leased though job a')]);
+  });
+
   test('accepts jobs that may have arrived in another order: sent at once, or delayed', () => {
     const second = leased(job('b', 5, grouped), 100, 200, {});
     expect(check([leased(job('a', 0, grouped), 300, 400), second])).toEqual([]);

@@ -82,10 +82,14 @@ const isLate = ({ settled, ends }: Lease) =>
   settled.outcome !== 'refused' &&
   (settled.answered ?? Number.POSITIVE_INFINITY) > ends;
 
+/** Whether a claim without an answer leased it. Dibs releases such a lease itself, perhaps after it ran out. */
+const hadUnseenLease = (life: Life) => deliveriesOf(life) > life.leases.length;
+
 /** Whether it may have come back after it was dead: by a retry, a redrive, or a late release or nack. */
 export const mayHaveComeBack = (life: Life, { redrives }: Sweeps): boolean =>
   mayHaveDied(life) &&
   (life.retried < Number.POSITIVE_INFINITY ||
+    hadUnseenLease(life) ||
     life.leases.some((lease) => isLate(lease) && lease.settled?.verb !== 'ack') ||
     redrives.some(
       (redrive) => redrive.queue === life.intent.spec.queue && redrive.answered > life.intent.sent,
