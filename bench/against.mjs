@@ -1,5 +1,6 @@
 // Two builds of Dibs side by side: the build here (new) against another checkout (old), which is installed and built.
-//   node bench/against.mjs --old /path/to/other/checkout [--rounds N] [--seconds N]
+//   node bench/against.mjs --old /path/to/other/checkout [--rounds N] [--seconds N] [--connections 1,8] [--loads cycles]
+// `--loads` takes the loads whose names have this in them.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { benchmark } from './lib/bench.mjs';
@@ -11,7 +12,6 @@ import { startReplica } from './lib/service.mjs';
 import { median } from './lib/stats.mjs';
 import { cycle, trouble, wrk } from './lib/wrk.mjs';
 
-const CONNECTIONS = 64;
 /** Dibs does the most batches of 100 at this number of connections (see bench/peers). */
 const BATCH_CONNECTIONS = 32;
 const BATCH = 100;
@@ -33,20 +33,20 @@ async function measured({ base, pid }, seconds, load) {
   };
 }
 
-const atCycle = (connections) => (side, seconds) =>
+const cycles = (connections, script) => (side, seconds) =>
   measured(side, seconds, async (url) => {
-    const result = await cycle(url, 'cycle', job.cycle, { connections, seconds });
+    const result = await cycle(url, 'cycle', job.cycle, { connections, seconds, script });
     return { rate: result.cycles, trouble: result.trouble };
   });
 
 /**
  * Puts jobs into a queue and takes them out again afterwards, so that the tables are as small for every load.
  */
-async function enqueues(side, seconds) {
+const enqueues = (connections) => async (side, seconds) => {
   const done = await measured(side, seconds, async (url) => {
     const result = await wrk(url, {
       script: 'enqueue',
-      connections: CONNECTIONS,
+      connections,
       seconds,
       args: [job.enqueue],
     });
@@ -56,7 +56,7 @@ async function enqueues(side, seconds) {
     each: (jobs, http) => http.post('/jobs/settle', { acks: jobs.map(leaseOf) }),
   });
   return done;
-}
+};
 
 const batches = (side, seconds) =>
   measured(side, seconds, async (url) => {
@@ -69,10 +69,13 @@ const batches = (side, seconds) =>
     return { rate: result.acked / result.seconds, trouble: trouble(result) };
   });
 
-const LOADS = [
-  { what: 'cycles/s at 64 connections', run: atCycle(64) },
-  { what: 'cycles/s at 256 connections', run: atCycle(256) },
-  { what: `enqueues/s at ${CONNECTIONS} connections`, run: enqueues },
+/** The loads, from few connections to many. */
+const loadsAt = (connections) => [
+  ...connections.flatMap((c) => [
+    { what: `cycles/s of three requests at ${c} connections`, run: cycles(c, 'cycle') },
+    { what: `cycles/s of two requests at ${c} connections`, run: cycles(c, 'settle-cycle') },
+    { what: `enqueues/s at ${c} connections`, run: enqueues(c) },
+  ]),
   { what: `jobs/s in batches of ${BATCH} at ${BATCH_CONNECTIONS} connections`, run: batches },
 ];
 
@@ -80,11 +83,12 @@ await benchmark(
   {
     name: 'against',
     title: 'This build against another one',
-    full: { old: '', rounds: 9, seconds: 4, warmSeconds: 2 },
+    full: { old: '', rounds: 9, seconds: 4, warmSeconds: 2, connections: [1, 8, 64, 256], loads: '' },
     short: { rounds: 3, seconds: 2, warmSeconds: 2 },
     maxSeconds: 3 * 3600,
   },
-  async ({ options: { old, rounds, seconds, warmSeconds }, postgres, report }) => {
+  async ({ options: { old, rounds, seconds, warmSeconds, connections, loads }, postgres, report }) => {
+    const chosen = loadsAt(connections).filter(({ what }) => what.includes(loads));
     if (old === '') throw new Error('--old is missing: the path of another checkout, installed and built');
     const oldMain = resolve(old, 'dist/main.js');
     if (!existsSync(oldMain)) throw new Error(`There is no ${oldMain}: run "npm run build" there`);
@@ -108,17 +112,17 @@ await benchmark(
         const replica = await startReplica(side.url, {}, side.main);
         started.push({ ...side, base: replica.url, pid: replica.pid, stop: replica.stop });
       }
-      for (const { run } of LOADS) for (const side of started) await run(side, warmSeconds);
+      for (const { run } of chosen) for (const side of started) await run(side, warmSeconds);
       return started;
     }
 
-    const found = LOADS.map(() => ({ old: [], new: [], ratio: [], service: [], database: [] }));
+    const found = chosen.map(() => ({ old: [], new: [], ratio: [], service: [], database: [] }));
     for (let round = 1; round <= rounds; round++) {
       const started = await startBoth();
       // Each side goes first in every other round, so that a drift of the machine hits both alike.
       const order = round % 2 ? started : started.toReversed();
       const rows = [];
-      for (const [i, { what, run }] of LOADS.entries()) {
+      for (const [i, { what, run }] of chosen.entries()) {
         const rates = {};
         const cpu = {};
         const notes = [];
@@ -144,12 +148,12 @@ await benchmark(
       `Medians of ${rounds} rounds of ${seconds} s; new/old is the median of the ratios of the rounds. CPU time for each of these, ` +
         'which a busy machine disturbs less, as new/old:',
       ['', 'old', 'new', 'new/old', 'CPU of the service', 'CPU of PostgreSQL'],
-      LOADS.map(({ what }, i) => [
+      chosen.map(({ what }, i) => [
         what,
         ...[found[i].old, found[i].new, found[i].ratio, found[i].service, found[i].database].map(median),
       ]),
     );
-    for (const [i, { what }] of LOADS.entries())
+    for (const [i, { what }] of chosen.entries())
       report.line({
         number: 17,
         what: `${what}, new: ${Math.round(median(found[i].new))}/s`,

@@ -27,7 +27,11 @@ await benchmark(
     await fill(replica.url, READY, mixed);
 
     const sides = {
-      'bare route': async (c) => wrk(bare.url, { script: 'enqueue', connections: c, seconds, args: [heap] }),
+      'bare route': async (c) => {
+        const result = await wrk(bare.url, { script: 'enqueue', connections: c, seconds, args: [heap] });
+        if (trouble(result)) throw new Error(`The bare route does not answer like Dibs: ${trouble(result)}`);
+        return result;
+      },
       'POST /jobs': async (c) =>
         wrk(replica.url, { script: 'enqueue', connections: c, seconds, args: [heap] }),
       'mixed cycle': (c) => cycle(replica.url, 'mixed', mixed, { connections: c, seconds }),

@@ -17,6 +17,11 @@ const app = Fastify({
 });
 for (const schema of namedSchemas) app.addSchema(schema);
 
+/** The fields that each job has, as null. So one that is new is in the answer at once. */
+const NULLS = Object.fromEntries(
+  namedSchemas.find(({ $id }) => $id === 'Job').required.map((name) => [name, null]),
+);
+
 app.route({
   method: 'POST',
   url: '/jobs',
@@ -29,6 +34,7 @@ app.route({
     const id = randomUUID();
     reply.code(201).header('location', `/jobs/${id}`).type('application/json');
     return {
+      ...NULLS,
       id,
       queue: body.queue ?? 'default',
       state: 'ready',
@@ -37,17 +43,8 @@ app.route({
       attempt: 0,
       max_attempts: body.max_attempts ?? 5,
       deliveries: 0,
-      group: null,
-      fairness_key: null,
-      unique_key: null,
       run_at: now,
       created_at: now,
-      lease_expires_at: null,
-      worker: null,
-      last_error: null,
-      progress: null,
-      result: null,
-      finished_at: null,
     };
   },
 });
