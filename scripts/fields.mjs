@@ -48,6 +48,13 @@ const FRAGMENTS = {
   ${list(attributes.map(([name]) => name)).replaceAll('\n', '\n  ')}
 )`,
   ],
+  new_job: [
+    'The one job to insert, as a row. The array of a column that it does not have may be null.',
+    `(
+  select
+    ${attributes.map(([name, field]) => `(:${field.many}::${sentType(field)}[])[1] as ${name}`).join(',\n    ')}
+) as new`,
+  ],
   new_job_columns: ['The columns that a new job takes as they are sent.', list(asSent.map(([name]) => name))],
   new_job_values: [
     'What goes into the columns of new_job_columns.sql, of a job `new`.',

@@ -271,7 +271,9 @@ measured as (
 update dibs.jobs j
 set
   counted = (select counted from allowance),
-  -- include shared/claim_lease.sql
+  -- include shared/claim_picked_leased.sql
+  ,
+  -- include shared/claim_passed.sql
   ,
   (select bool_or(cut) from taken) as cut,
   -- include shared/claim_ms.sql

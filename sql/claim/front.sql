@@ -105,7 +105,9 @@ measured as (
 update dibs.jobs j
 set
   counted = (select counted from allowance),
-  -- include shared/claim_lease.sql
+  -- include shared/claim_picked_leased.sql
+  ,
+  -- include shared/claim_passed.sql
   ,
   (select rank from first_with_key) as first_rank,
   (select position from first_with_key) as first_position,

@@ -25,5 +25,7 @@ any_ready (found) as materialized (
 update dibs.jobs j
 set
   counted = (select counted from allowance),
-  -- include shared/claim_lease.sql
+  -- include shared/claim_picked_leased.sql
+  ,
+  -- include shared/claim_passed.sql
 ;

@@ -7,13 +7,15 @@ import type { Queue } from '../queues/cache.ts';
 import { type Claim, slotsOf } from './claim.ts';
 import { ownCalls } from './claimRows.ts';
 import { holdCalls } from './claimSessions.ts';
-import type { ClaimedRow, FairRow, FrontRow, LeasedRow } from './leasedJob.ts';
+import type { ClaimedRow, FairRow, FrontRow, HeadsRow, LeasedRow } from './leasedJob.ts';
 import { hasClaimLimit, withinClaimLimits } from './limits.ts';
 import type { Scan } from './scans.ts';
 
 const statements = {
   plain: prepared('claim/plain', row<LeasedRow>()),
-  limited: prepared('claim/limited', row<LeasedRow>()),
+  one: prepared('claim/one', row<LeasedRow>()),
+  heads: prepared('claim/heads', row<HeadsRow>()),
+  limited: prepared('claim/limited', row<HeadsRow>()),
   fair: prepared('claim/fair', row<FairRow>()),
   front: prepared('claim/front', row<FrontRow>()),
 };
@@ -63,6 +65,13 @@ const fairRanges = ({ ranks, positions, last_ranks, last_positions }: ScanRanges
   fair_last_positions: last_positions,
 });
 
+/** The statement for a queue without fairness keys. */
+function withoutKeys(queue: Queue, { slots }: Parameters) {
+  if (hasClaimLimit(queue)) return statements.limited;
+  if (slots === 1) return statements.one;
+  return queue.group_concurrency === 1 ? statements.plain : statements.heads;
+}
+
 /** The statement that the queue needs, with its parameters. */
 function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair }: Scan) {
   const scanning = { ...parameters, ...plain.ranges };
@@ -72,7 +81,7 @@ function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair 
       parameters: { ...scanning, ...known.cursor.parameters(), ...fairRanges(fair.ranges) },
     };
   if (way) return { statement: statements.fair, parameters: { ...scanning, ...known.cursor.parameters() } };
-  return { statement: hasClaimLimit(queue) ? statements.limited : statements.plain, parameters: scanning };
+  return { statement: withoutKeys(queue, parameters), parameters: scanning };
 }
 
 /** What runs before the statement and after it, in its transaction. */

@@ -11,22 +11,25 @@ const LEASED = { state: 'leased', finished_at: null, result: null } as const;
 export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'> {
   slot: number;
   position: number;
-  /** The first job that was passed over, because the claims got one of its group already. */
-  passed_rank: number | null;
-  passed_position: number | null;
   payload: string;
   lease_token: string;
   lease_expires_at: string;
 }
 
+/** As the statements return it that may pass over a job, because the claims got one of its group already: the first one. */
+export interface HeadsRow extends LeasedRow {
+  passed_rank: number | null;
+  passed_position: number | null;
+}
+
 /** As sql/claim/fair.sql returns it: `cut` when there may be more jobs, `ms` is the time that the statement took. */
-export interface FairRow extends LeasedRow {
+export interface FairRow extends HeadsRow {
   cut: boolean;
   ms: number;
 }
 
 /** As sql/claim/front.sql returns it: where the first job with a key is, and whether the front holds all ready jobs. */
-export interface FrontRow extends LeasedRow {
+export interface FrontRow extends HeadsRow {
   first_rank: number | null;
   first_position: number | null;
   holds_all: boolean;
@@ -48,13 +51,13 @@ export interface Leases {
 }
 
 /** A lease, as a repeat of its claim finds it. */
-export interface RepeatedRow extends Omit<LeasedRow, 'slot' | 'passed_rank' | 'passed_position'> {
+export interface RepeatedRow extends Omit<LeasedRow, 'slot'> {
   lease_seconds: number;
 }
 
 /** Makes a lease of its row, in place. */
 export const toLease = (
-  row: Omit<LeasedRow, 'slot' | 'passed_rank' | 'passed_position'>,
+  row: Omit<LeasedRow, 'slot'>,
   queue: Pick<Queue, 'name' | 'lease_seconds'>,
   lease_seconds = queue.lease_seconds,
 ): LeasedJob => Object.assign(row, LEASED, { queue: queue.name, lease_seconds });

@@ -35,7 +35,12 @@ interface Run {
 const scansOf = ({ plain, fair }: Scan): OrderScan[] => (fair ? [plain, fair] : [plain]);
 
 /** Whether no job was passed over before this one. No floor may rise above a job that was. */
-const isBeforePassed = ({ priority, position, passed_rank, passed_position }: ClaimedRow): boolean =>
+const isBeforePassed = ({
+  priority,
+  position,
+  passed_rank = null,
+  passed_position = null,
+}: ClaimedRow): boolean =>
   passed_rank === null ||
   passed_position === null ||
   -priority < passed_rank ||

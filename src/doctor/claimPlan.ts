@@ -17,6 +17,8 @@ const SLOW = 'Each claim reads far more than it leases, and gets slower as the q
 /** The claims, and the index that each walks in the order of the queue. */
 const CLAIMS: { name: string; statement: Statement; index: string }[] = [
   { name: 'plain', statement: prepared('claim/plain'), index: 'jobs_ready' },
+  { name: 'one', statement: prepared('claim/one'), index: 'jobs_ready' },
+  { name: 'heads', statement: prepared('claim/heads'), index: 'jobs_ready' },
   { name: 'limited', statement: prepared('claim/limited'), index: 'jobs_ready' },
   { name: 'fair', statement: prepared('claim/fair'), index: 'jobs_fair' },
   { name: 'front', statement: prepared('claim/front'), index: 'jobs_fair_arrival' },

@@ -1,3 +1,4 @@
+import type { Along, RoundTripDb } from '../batching/roundTrip.ts';
 import { QueueGone } from '../errors.ts';
 import { isWaiting, type Job, type JobRow } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
@@ -20,8 +21,9 @@ import {
 export type Decided = Inserted & { id: string | null };
 
 /** Which of them inserts what: docs/decisions/0060-ways-in.md. */
-export const statements = {
+const statements = {
   plain: prepared('enqueue/insert', row<Decided>()),
+  one: prepared('enqueue/insert_one', row<Decided>()),
   unique: prepared('enqueue/insert_unique', row<JobRow>()),
 };
 
@@ -31,18 +33,27 @@ export function firstOfKeys<J extends { unique_key: string | null }>(jobs: J[]):
   return jobs.filter(({ unique_key: key }) => key === null || (!keys.has(key) && keys.add(key)));
 }
 
-/** Of sql/enqueue/insert.sql. `leads` tells which jobs may become the heads of their groups at once. */
-export const insertParameters = (
-  queueId: number,
-  ids: string[],
-  jobs: JobToInsert[],
-  leads: boolean[] | null = null,
-) =>
-  Object.assign(newJobParameters(ids, jobs), {
-    queue_id: queueId,
-    leads,
-    batches: ifAny(jobs, (job) => job.batch),
-  });
+/**
+ * Inserts jobs whose keys cannot conflict. `leads` tells which of them may become the heads of their groups at once.
+ */
+export const insertOn = (
+  on: RoundTripDb,
+  {
+    queueId,
+    ids,
+    jobs,
+    leads = null,
+  }: { queueId: number; ids: string[]; jobs: JobToInsert[]; leads?: boolean[] | null },
+  along?: Along<Decided>,
+): Promise<Decided[]> => {
+  const statement = jobs.length === 1 && leads === null ? statements.one : statements.plain;
+  const batches = ifAny(jobs, (job) => job.batch);
+  return on.query(
+    statement,
+    Object.assign(newJobParameters(ids, jobs), { queue_id: queueId, leads, batches }),
+    along,
+  );
+};
 
 /** The jobs, from the rows that came back for them. @throws QueueGone when there are none */
 export function toJobs(jobs: JobToInsert[], ids: string[], rows: Decided[]): Job[] {
@@ -126,9 +137,9 @@ export type Insert = (on: Db, queueId: number, jobs: JobToInsert[]) => Promise<J
 
 /** Makes the functions that insert jobs into one queue, and return them in the same order. */
 export function createInsert(newId: (queueId: number) => string) {
-  async function insertPlain(on: Db, queueId: number, jobs: JobToInsert[], leads?: boolean[] | null) {
+  async function insertPlain(on: Db, queueId: number, jobs: JobToInsert[], leads: boolean[] | null = null) {
     const ids = jobs.map((job) => job.id ?? newId(queueId));
-    return toJobs(jobs, ids, await on.query(statements.plain, insertParameters(queueId, ids, jobs, leads)));
+    return toJobs(jobs, ids, await insertOn(on, { queueId, ids, jobs, leads }));
   }
 
   const insertUnique: Insert = async (on, queueId, jobs) => {

@@ -9,7 +9,7 @@ import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue } from '../queues/cache.ts';
 import type { IdempotentRequest } from '../verbs/enqueue.ts';
-import { dealOut, insertParameters, statements as inserts, toJobs } from './insert.ts';
+import { dealOut, insertOn, toJobs } from './insert.ts';
 import type { JobToInsert } from './newJob.ts';
 import { weigh } from './ways.ts';
 
@@ -93,8 +93,7 @@ export function createOnceBatcher(context: {
     return arrivals.watch(
       () => [queueId],
       async () => {
-        const rows = await on.query(inserts.plain, insertParameters(queueId, ids, jobs), { behind: [keep] });
-        return toJobs(jobs, ids, rows);
+        return toJobs(jobs, ids, await insertOn(on, { queueId, ids, jobs }, { behind: [keep] }));
       },
     );
   }

@@ -580,8 +580,6 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
-      passed_rank: number;
-      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -598,6 +596,8 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      passed_rank: number;
+      passed_position: number;
       cut: boolean;
       ms: number;
     };
@@ -631,8 +631,6 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
-      passed_rank: number;
-      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -649,10 +647,54 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      passed_rank: number;
+      passed_position: number;
       first_rank: number;
       first_position: number;
       holds_all: boolean;
       ms: number;
+    };
+  };
+  'claim/heads': {
+    parameters: {
+      slots: number | null;
+      queue_id: number | null;
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      first_slots: (number | null)[] | null;
+      max_bytes: number | null;
+      most_bytes: number | null;
+      nonces: (string | null)[] | null;
+      lease_seconds: (number | null)[] | null;
+      workers: (string | null)[] | TextArray | null;
+      claim_holders: (string | null)[] | null;
+      sessions: (string | null)[] | null;
+    };
+    columns: {
+      slot: number;
+      position: number;
+      lease_token: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      batch: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
+      passed_rank: number;
+      passed_position: number;
     };
   };
   'claim/hold_sessions': {
@@ -713,8 +755,6 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
-      passed_rank: number;
-      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -731,6 +771,8 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+      passed_rank: number;
+      passed_position: number;
     };
   };
   'claim/lock': {
@@ -752,6 +794,43 @@ export interface StatementTypes {
     columns: {
       id: string;
       lease_token: string;
+    };
+  };
+  'claim/one': {
+    parameters: {
+      queue_id: number | null;
+      ranks: (number | null)[] | null;
+      positions: (number | null)[] | null;
+      last_ranks: (number | null)[] | null;
+      last_positions: (number | null)[] | null;
+      nonces: (string | null)[] | null;
+      lease_seconds: (number | null)[] | null;
+      workers: (string | null)[] | TextArray | null;
+      claim_holders: (string | null)[] | null;
+      sessions: (string | null)[] | null;
+      most_bytes: number | null;
+    };
+    columns: {
+      slot: number;
+      position: number;
+      lease_token: string;
+      payload: string;
+      id: string;
+      priority: number;
+      attempt: number;
+      max_attempts: number;
+      deliveries: number;
+      run_at: string;
+      created_at: string;
+      group: string;
+      fairness_key: string;
+      unique_key: string;
+      batch: string;
+      lease_expires_at: string;
+      worker: string;
+      last_error: string;
+      headers: string;
+      progress: string;
     };
   };
   'claim/own': {
@@ -795,8 +874,6 @@ export interface StatementTypes {
       position: number;
       lease_token: string;
       payload: string;
-      passed_rank: number;
-      passed_position: number;
       id: string;
       priority: number;
       attempt: number;
@@ -1375,6 +1452,32 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
+    };
+  };
+  'enqueue/insert_one': {
+    parameters: {
+      queue_id: number | null;
+      batches: (string | null)[] | null;
+      ids: (string | null)[] | null;
+      delays: (number | null)[] | null;
+      run_ats: (string | null)[] | null;
+      priorities: (number | null)[] | null;
+      max_attempts: (number | null)[] | null;
+      backoffs: (string | null)[] | TextArray | null;
+      headers: (string | null)[] | TextArray | null;
+      payloads: (string | null)[] | TextArray | null;
+      unique_keys: (string | null)[] | TextArray | null;
+      windows: (number | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+      fairness_keys: (string | null)[] | TextArray | null;
+      expiries: (number | null)[] | null;
+      waits: (number | null)[] | null;
+    };
+    columns: {
+      id: string;
+      state: JobState;
+      run_at: string;
+      created_at: string;
     };
   };
   'enqueue/insert_unique': {

@@ -5,6 +5,7 @@ import { openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
 import { startService } from '../support/service.ts';
+import { isPlainClaim } from '../support/statements.ts';
 import { until } from '../support/until.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
@@ -23,7 +24,7 @@ async function engineThatLoses(loses: () => boolean) {
       ...db,
       async pipeline(calls, sent, turn) {
         const rows = await db.pipeline(calls, sent, turn);
-        if (calls.some(({ statement }) => statement.name === 'claim/plain') && loses()) throw unavailable();
+        if (calls.some(({ statement }) => isPlainClaim(statement.name)) && loses()) throw unavailable();
         return rows;
       },
     },

@@ -48,6 +48,11 @@ test('claims that went along are told of the jobs after all, when a repeat has u
   await send();
   hasRepeat = true;
   await send();
-  expect(ran).toEqual(['enqueue/insert', 'enqueue/insert', 'enqueue/idempotency_taken', 'enqueue/insert']);
+  expect(ran).toEqual([
+    'enqueue/insert_one',
+    'enqueue/insert_one',
+    'enqueue/idempotency_taken',
+    'enqueue/insert_one',
+  ]);
   expect(told).toEqual([SEEN, undefined]);
 });

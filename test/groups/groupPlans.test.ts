@@ -83,6 +83,8 @@ for (const [shape, wish] of Object.entries(SHAPES))
             'groups/waiting',
             'groups/headless',
             'enqueue/insert',
+            'claim/heads',
+            'claim/one',
             'claim/plain',
           ] as const) {
             const statement = await prepare(client, name, mode);
@@ -177,9 +179,11 @@ for (const [shape, wish] of Object.entries(SHAPES))
       test.each(MODES)('a claim costs what it returns by its %s plan', async (mode) => {
         await client.query(`update dibs.jobs set state = 'ready', is_head = true where id = (
           select id from dibs.jobs where group_key = '${groupOf(0)}' order by position limit 1)`);
-        const plan = await run('claim/plain', mode, oneClaim(1, 1));
-        expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(6);
-        expect(buffers(plan), outline(plan)).toBeLessThan(85);
+        for (const name of ['claim/heads', 'claim/one', 'claim/plain'] as const) {
+          const plan = await run(name, mode, oneClaim(1, 1));
+          expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(6);
+          expect(buffers(plan), outline(plan)).toBeLessThan(85);
+        }
       });
     });
 

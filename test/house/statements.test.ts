@@ -76,7 +76,16 @@ describe('statements', () => {
       fragments.map((file) => `shared/${file}`),
     );
     const included = including.flatMap((file) =>
-      [...textOf(`sql/${file}`).matchAll(/^ *-- include (\S+)/gm)].map((match) => match[1] as string),
+      [...textOf(`sql/${file}`).matchAll(/^ *-- include (\S+)(.*)/gm)].flatMap(
+        ([, name = '', values = '']) => [
+          ...(name.includes('{') ? [] : [name]),
+          // A fragment may be told which other one it puts in: `-- include shared/{consumer}.sql`.
+          ...[...values.matchAll(/=(\w+)/g)]
+            .map(([, value]) => `${value}.sql`)
+            .filter((fragment) => fragments.includes(fragment))
+            .map((fragment) => `shared/${fragment}`),
+        ],
+      ),
     );
     expect([...new Set(included)].sort()).toEqual(fragments.map((file) => `shared/${file}`));
   });
@@ -122,7 +131,9 @@ describe('statements', () => {
       'changing/change.sql',
       'claim/fair.sql',
       'claim/front.sql',
+      'claim/heads.sql',
       'claim/limited.sql',
+      'claim/one.sql',
       'claim/plain.sql',
       'groups/advance.sql',
       'groups/advance_many.sql',

@@ -89,9 +89,15 @@ async function judgeAll(client: pg.Client, prepared: Kept, made: Made): Promise<
 }
 
 /** A claim walks its index in order, sorts only the jobs that it took, and reads no others. */
-async function judgeClaim(claim: Prepared, made: Made): Promise<void> {
-  for (const count of [1, 100]) {
-    const plan = await claim.run(parametersOf('claim/plain', made, count));
+async function judgeClaims(prepared: Kept, made: Made): Promise<void> {
+  for (const [name, count] of [
+    ['claim/one', 1],
+    ['claim/plain', 1],
+    ['claim/heads', 1],
+    ['claim/heads', 100],
+    ['claim/plain', 100],
+  ] as const) {
+    const plan = await (prepared.get(name) as Prepared).run(parametersOf(name, made, count));
     const drawn = outline(plan);
     const limit = nodes(plan).find((node) => node['Node Type'] === 'Limit') as PlanNode;
     const below = nodes(limit);
@@ -158,7 +164,7 @@ describe('however empty the queue was when a plan was made', () => {
       afterAll(() => database.close());
 
       test.each(modes)('a claim by its %s plan reads only what it returns', async (mode) => {
-        await judgeClaim(kept.get(mode)?.get('claim/plain') as Prepared, made);
+        await judgeClaims(kept.get(mode) as Kept, made);
       });
 
       test.each(modes)('every statement by its %s plan reads only what it is about', async (mode) => {
@@ -197,7 +203,7 @@ describe('with fresh statistics', () => {
 
       test.each(MODES)('every statement by its %s plan reads only what it is about', async (mode) => {
         const prepared = await prepareAll(database.client, mode);
-        if (queues === 1) await judgeClaim(prepared.get('claim/plain') as Prepared, made);
+        if (queues === 1) await judgeClaims(prepared, made);
         await judgeAll(database.client, prepared, made);
       });
 
@@ -205,7 +211,7 @@ describe('with fresh statistics', () => {
         const prepared = await prepareAll(database.client, mode);
         const late = await makeJobs(database.client, { jobs: JOBS / 2, queue: queues + 1, from: JOBS + 1 });
         try {
-          await judgeClaim(prepared.get('claim/plain') as Prepared, late);
+          await judgeClaims(prepared, late);
           await judgeAll(database.client, prepared, late);
         } finally {
           await database.client.query('delete from dibs.jobs where queue_id = $1', [late.queue]);

@@ -98,7 +98,7 @@ test('a slow round trip is logged with its parts and its requests', async () => 
   const found = await until(() =>
     lines('a round trip to the database was slow').find(
       ({ statements, commitMs }) =>
-        commitMs !== undefined && statements.some(({ name }: Line) => name === 'enqueue/insert'),
+        commitMs !== undefined && statements.some(({ name }: Line) => name === 'enqueue/insert_one'),
     ),
   );
   expect(found).toMatchObject({

@@ -178,6 +178,8 @@ const ALL_QUEUES = { group: null, unique_key: null, visible: null, after: null, 
 /** The statements for which a bad plan would hurt, with parameters for some jobs. */
 export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'claim/plain': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
+  'claim/heads': { batch: true, parameters: ({ queue }, ids) => oneClaim(queue, ids.length) },
+  'claim/one': { parameters: ({ queue }) => oneClaim(queue, 1) },
   'claim/fair': { batch: true, parameters: ({ queue }, ids) => oneFairClaim(queue, ids.length) },
   'claim/front': {
     batch: true,
@@ -221,6 +223,9 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
       leads: all(ids, true),
       batches: ids,
     }),
+  },
+  'enqueue/insert_one': {
+    parameters: ({ queue }, ids) => ({ ...newJobs(queue, ids), groups: null, batches: ids }),
   },
   'enqueue/insert_new_keys': {
     batch: true,

@@ -2,6 +2,10 @@ import type pg from 'pg';
 import { planned, queryOf } from '../../src/postgres/statements.ts';
 import type { StatementTypes } from '../../src/postgres/statementTypes.ts';
 
+/** Whether this is the statement by which a queue without limits and keys leases: one job, or several. */
+export const isPlainClaim = (name: string | undefined): boolean =>
+  name === 'claim/plain' || name === 'claim/one';
+
 /** The statements of sql/, by file: `claim/plain`. */
 export type StatementName = keyof StatementTypes;
 

@@ -1,0 +1,17 @@
+-- Leases jobs as claim/plain.sql does, but from a queue whose groups may have several heads (`group_concurrency` above 1).
+with wanted as materialized (
+  select
+    :slots::integer as slots,
+    not paused and max_leased is null and rate_jobs is null as is_open,
+    group_concurrency = 1 as has_one_head
+  from dibs.queues
+  where id = :queue_id
+),
+-- include shared/claim_scan.sql
+-- include shared/claim_picked.sql
+update dibs.jobs j
+set
+  -- include shared/claim_picked_leased.sql
+  ,
+  -- include shared/claim_passed.sql
+;

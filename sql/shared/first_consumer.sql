@@ -1,0 +1,2 @@
+-- The only consumer of a claim: see claim_lease.sql.
+1
