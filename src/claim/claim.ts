@@ -7,12 +7,13 @@ import type { ClaimRequest as AskedClaim, LeasedJob } from '../verbs/claims.ts';
  * Why a claim is answered with no job, and where that is decided:
  *
  *   No queue has this name ......................... step.ts, `asked`
- *   The queue is paused ............................ `is_open` in sql/claim/plain.sql, shared/claim_allowance.sql
+ *   The queue is paused ............................ `is_open` in sql/claim/, shared/claim_allowance.sql
  *   No job of the queue is ready: all are delayed or back off (maintenance/sweeper.ts promotes them), are blocked
  *     behind the heads of their groups (groups/heads.ts), are leased, finished or dead
  *   The ready jobs have expired .................... `expires_at` in sql/shared/claim_scan.sql, claim/fair.sql, claim/front.sql
  *   `max_leased` or `rate_limit` is reached ........ sql/shared/claim_allowance.sql
- *   This replica has not heard of a new claim limit  sql/claim/plain.sql; it has within 0.8 s (queues/cache.ts)
+ *   This replica has not heard of a new claim limit, or of a `group_concurrency` above 1
+ *     sql/claim/plain.sql; it has within 0.8 s (queues/cache.ts)
  *   Other claims have the jobs locked right now .... `skip locked`; a claim that waits looks again within a second
  *   A job committed late, below the scan floor ..... floor/scanFloor.ts; floor/recall.ts gives it a new position
  *   Claims that came earlier took the jobs ......... waitLine.ts

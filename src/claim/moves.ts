@@ -4,6 +4,7 @@ import type { Action } from './events.ts';
 import {
   createWaitLines,
   hasReason,
+  isAtRest,
   isOutside,
   isVisitorOf,
   type Statement,
@@ -80,8 +81,25 @@ function passOver(claim: Claim, isOut: (queue: string) => boolean): void {
   while (!hasLooked(claim) && isOut(claim.queues[claim.visit] as string)) claim.visit++;
 }
 
+/**
+ * Whether a claim that came would find nothing: in each of its queues others wait in front of it, and nobody has heard of a
+ * job there since they looked. A claim with a name or a session has to look all the same: its row is written, or its
+ * session checked.
+ */
+const isBehindOthers = ({ lines, isAway }: State, claim: Claim): boolean =>
+  claim.wish === 'wait' &&
+  claim.name === undefined &&
+  claim.session === undefined &&
+  claim.queues.every((queue) => !isAway(queue) && isAtRest(lines.of(queue)));
+
 /** A claim that came visits its first queue. If others can serve it, it passes over those whose database is away. */
 export function visitFirst(state: State, claim: Claim): void {
+  if (isBehindOthers(state, claim)) {
+    claim.visit = claim.queues.length;
+    claim.seen = true;
+    backInLine(claim);
+    return;
+  }
   if (!claim.queues.every(state.isAway)) passOver(claim, state.isAway);
   joinNextTrip(state, state.lines.of(claim.queues[claim.visit] as string), 'first');
 }

@@ -96,6 +96,14 @@ export const isVisitorOf = (line: WaitLine, claim: Claim): boolean =>
 export const hasReason = (line: WaitLine): boolean =>
   line.claims.some((claim) => isVisitorOf(line, claim) || (line.woken && claim.state === 'waiting'));
 
+/** Whether claims wait here that have looked and found nothing, and nothing hints at a job since. */
+export const isAtRest = (line: WaitLine): boolean =>
+  !line.woken &&
+  !line.missing &&
+  line.state === 'idle' &&
+  line.statements.length === 0 &&
+  line.claims.some(({ state, starved }) => state === 'waiting' && !starved);
+
 export const isOutside = (line: WaitLine): boolean => line.statements.some((one) => one.isOutside);
 
 /** The arrival of the first claim that may not be overtaken: it is in a statement, and may come back without a job. */

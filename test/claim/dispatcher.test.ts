@@ -126,6 +126,39 @@ test('a claim that got its jobs from one queue gets no more from another queue',
   dispatcher.close();
 });
 
+test('a claim that comes behind others that wait asks the database nothing, and is served in its turn', async () => {
+  const { dispatcher, statement, answerNothing, underWay } = setUp();
+  const first = dispatcher.claim({ queues: ['a'], wait_seconds: 60 });
+  await answerNothing();
+  const behind = dispatcher.claim({ queues: ['a'], wait_seconds: 60 });
+  await answerNothing();
+  expect(behind.hasLooked()).toBe(true);
+  dispatcher.wake('a');
+  const look = await statement();
+  expect(look.claims).toHaveLength(2);
+  look.answer([[job('1')], [job('2')]]);
+  expect(await Promise.all([first.jobs, behind.jobs])).toEqual([[job('1')], [job('2')]]);
+  expect(underWay()).toBe(0);
+  dispatcher.close();
+});
+
+test.each([
+  ['does not wait', { wait_seconds: 0 }, ['a']],
+  ['has a session', { session: 's', wait_seconds: 60 }, ['a']],
+  ['waits for another queue too', { wait_seconds: 60 }, ['a', 'b']],
+])('behind others that wait, a claim that %s looks all the same', async (_, more, queues) => {
+  const { dispatcher, statement, answerNothing } = setUp();
+  dispatcher.claim({ queues: ['a'], wait_seconds: 60 });
+  await answerNothing();
+  const behind = dispatcher.claim({ queues, ...more });
+  const look = await statement();
+  expect(look.claims.at(-1)?.queues).toEqual(queues);
+  look.answer(look.claims.map(() => []));
+  await answerNothing();
+  expect(behind.hasLooked()).toBe(true);
+  dispatcher.close();
+});
+
 test('a claim whose wait runs out while its statement runs is in no other statement', async () => {
   const { dispatcher, statement, second } = await twoWaitingClaims(1);
   dispatcher.wake('a');

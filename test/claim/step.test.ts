@@ -116,6 +116,18 @@ const FAULTS: Fault[] = [
     to: '',
   },
   {
+    what: 'a claim that does not wait is kept behind those that do',
+    file: 'moves.ts',
+    from: "claim.wish === 'wait' &&",
+    to: '',
+  },
+  {
+    what: 'a claim waits behind nobody, and so nobody has looked',
+    file: 'waitLine.ts',
+    from: "line.claims.some(({ state, starved }) => state === 'waiting' && !starved);",
+    to: 'true;',
+  },
+  {
     what: 'the line does not go on when the rows of claims are written',
     file: 'step.ts',
     from: `    joinNextTrip(state, line);

@@ -267,7 +267,7 @@ export class World {
     this.#tell({ type: 'arrived', claim });
     const isAway = (queue: string) => this.#databaseOf(queue).isKnownAway;
     promise(
-      queues.every(isAway) || !isAway(queues[claim.visit] as string),
+      queues.every(isAway) || claim.state === 'waiting' || !isAway(queues[claim.visit] as string),
       'no claim looks first where nobody answers',
     );
   }
