@@ -1,4 +1,5 @@
--- Leases jobs as claim/plain.sql does, but from a queue whose groups may have several heads (`group_concurrency` above 1).
+-- Leases jobs as claim/plain.sql does, but from a queue whose groups may have several heads (`group_concurrency` above
+-- 1): a claim gets one job of a group.
 with wanted as materialized (
   select
     :slots::integer as slots,

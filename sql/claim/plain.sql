@@ -1,7 +1,7 @@
 -- Leases the first jobs of one queue to several consumers at once. Each job takes a slot, from 1 to :slots. Consumer i
 -- has the slots from :first_slots[i] to the one before :first_slots[i + 1].
--- It gives nothing of a queue with a claim limit, or with groups of several heads, in case this replica has not heard of that yet:
--- see claim/limited.sql and claim/heads.sql.
+-- It gives nothing of a queue with a claim limit, or whose groups may have several heads, in case this replica has not
+-- heard of that yet. See claim/limited.sql and claim/heads.sql.
 -- :claim_holders is null if no consumer has a claim_id, and :sessions is if none has a session.
 with wanted as materialized (
   select

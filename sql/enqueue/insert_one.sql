@@ -1,5 +1,5 @@
--- Inserts one job without a group into one queue, as insert.sql does. Most enqueues beside few others are like this.
--- Starting the nodes of insert.sql takes longer than writing one row.
+-- Inserts one job into one queue, as insert.sql does without :leads. Where few producers are, most enqueues are like
+-- this, and starting the nodes of insert.sql takes longer than the rest.
 with queue as materialized (
   select id from dibs.queues where id = :queue_id for key share
 ),
