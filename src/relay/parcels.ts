@@ -46,6 +46,7 @@ export function createParcels({ db, self }: { db: Database; self: string }) {
         queueId,
         queue: first.queue,
         number: first.number,
+        readAt: performance.now(),
         // A parcel whose jobs are gone has one row, of nulls.
         jobs: rows.filter(({ place }) => place !== null),
       };

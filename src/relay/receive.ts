@@ -41,6 +41,8 @@ export interface Parcel {
   queueId: number;
   queue: string;
   number: number;
+  /** When it was read, on the clock of this process. Its jobs have waited for longer since. */
+  readAt: number;
   jobs: RelayedJob[];
 }
 
@@ -49,6 +51,12 @@ interface Arrived {
   made: Map<string, Job>;
   moved: Moved[];
 }
+
+/** As it is when its parcel arrives. */
+const asOfNow = (job: RelayedJob, { readAt }: Parcel): RelayedJob => ({
+  ...job,
+  waited_seconds: job.waited_seconds + (performance.now() - readAt) / 1000,
+});
 
 /** The time that a job waited counts. */
 const leftOf = (seconds: number, { waited_seconds }: RelayedJob) => seconds - waited_seconds;
@@ -147,9 +155,10 @@ export function createReceive(context: {
       () => [queueId],
       () =>
         inTurnOf(db, turn).transaction(async (transaction) => {
+          const arrived = jobs.map((job) => asOfNow(job, parcel));
           const [noted] = await transaction.query(arrive, { queue_id: queueId, source, number });
           if (!noted) throw new QueueGone();
-          return insertAll(transaction, queue, noted.is_new ? jobs : []);
+          return insertAll(transaction, queue, noted.is_new ? arrived : []);
         }),
     );
     inserted([...made.values()]);

@@ -46,6 +46,7 @@ export async function receiveLines(
       queueId,
       queue: nameOf(queueId),
       number: left.at(-1)?.number as number,
+      readAt: performance.now(),
       jobs: jobs.map((job) => ({ ...job, place: 0, awaited_seconds: null, id: idIn(job.id, queueId) })),
     });
   }

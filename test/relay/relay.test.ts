@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { RawJson } from '../../src/job.ts';
 import type { RelayTarget } from '../../src/relay/relay.ts';
@@ -9,11 +10,19 @@ let databases: Databases;
 let replica: ReturnType<typeof openReplica>;
 /** Whether `east` seems to be away. */
 let away = false;
+/** How long a parcel is under way to `east`, in milliseconds. */
+let transitMs = 0;
 
 beforeAll(async () => {
   databases = await createDatabases();
   const targets: Record<string, Partial<RelayTarget>> = {
-    east: { serves: () => !away },
+    east: {
+      serves: () => !away,
+      async receive(parcel) {
+        await sleep(transitMs);
+        return replica.at('east').rooms.receive(parcel);
+      },
+    },
   };
   replica = openReplica(databases, { targets });
   for (const [queue, database] of [
@@ -30,6 +39,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   away = false;
+  transitMs = 0;
   for (const url of databases.urls.values())
     await onServer(url, 'delete from dibs.jobs; delete from dibs.relay; delete from dibs.unique_windows');
 });
@@ -169,6 +179,25 @@ test('the time that a job waited for its database counts for its delay and its e
   expect(late?.state).toBe('ready');
 });
 
+test('the time that its parcel was under way counts, too', async () => {
+  transitMs = 1500;
+  const began = Date.now();
+  await home().enqueue([
+    { queue: 'here' },
+    { queue: 'east.a', delay_seconds: 60, expires_in_seconds: 100, payload: payload('slow') },
+  ]);
+  const url = databases.urls.get('east') as string;
+  const row = await until(async () => {
+    const [found] = await onServer<{ due: Date; ends: Date }>(
+      url,
+      `select run_at as due, expires_at as ends from dibs.jobs where payload::text = '"slow"'`,
+    );
+    return found;
+  });
+  expect(row.due.getTime() - began).toBeLessThan(61_000);
+  expect(row.ends.getTime() - began).toBeLessThan(101_000);
+});
+
 test('a full queue takes jobs from another database', async () => {
   await databases.place('west.full', 'west');
   const url = databases.urls.get('west') as string;
@@ -189,6 +218,7 @@ test('a parcel that is sent again arrives once, also when its jobs are done and 
   await onServer(databases.urls.get('west') as string, 'delete from dibs.jobs');
   const again = {
     source: 'home',
+    readAt: performance.now(),
     queueId: databases.places.get('west.a')?.queueId as number,
     queue: 'west.a',
     jobs: [
