@@ -89,12 +89,7 @@ ready as materialized (
 ),
 -- include shared/claim_firsts.sql
 measured as (
-  select
-    id,
-    row_number() over line as slot,
-    bytes,
-    sum(bytes) over line - bytes as bytes_before
-  from ready
+  -- include shared/claim_measured.sql
   where
     -- include shared/is_first_of_group.sql
   window line as (order by rank, turn, lap, key rows unbounded preceding)

@@ -13,12 +13,7 @@ with wanted as materialized (
 -- include shared/claim_ready.sql
 ,
 measured as (
-  select
-    id,
-    row_number() over line as slot,
-    bytes,
-    sum(bytes) over line - bytes as bytes_before
-  from ready
+  -- include shared/claim_measured.sql
   window line as (order by rank, position rows unbounded preceding)
 ),
 -- include shared/claim_picked.sql
