@@ -166,6 +166,22 @@ describe('a group_concurrency that changes', () => {
     });
   });
 
+  test('a replica that has not heard of it gives no claim two jobs of a group, and soon all that may run', async () => {
+    await allow(1);
+    await add('first');
+    const claims = async () =>
+      (await other.call('POST', '/jobs/claim', { queues: [queue], limit: 10 })).body.jobs;
+    expect(payloadsOf(await claims())).toEqual(['first']);
+    await allow(3);
+    await addAll([1, 2]);
+    const found: Json[][] = [];
+    await eventually(async () => {
+      found.push(await claims());
+      expect(payloadsOf(found.flat())).toEqual([1, 2]);
+    });
+    expect(Math.max(...found.map((jobs) => jobs.length))).toBe(1);
+  });
+
   test('when it is lowered, no further job begins until fewer run', async () => {
     await allow(4);
     await addAll([1, 2, 3, 4, 5, 6]);
