@@ -39,7 +39,7 @@ describe('the checker of fates', () => {
     expect(check(leased(job('a', 0), 1, 2, { outcome: 'unknown' }))).toEqual([]);
     expect(check(job('a', 0, {}, { cancels: [{ sent: 0, answered: 1, status: 202 }] }))).toEqual([]);
     expect(check(job('a', 0, {}, { cancels: [{ sent: 0, answered: 1, status: 409 }] }))).toHaveLength(1);
-    const purged = (answered: number) => ({ redrives: [], purges: [{ queue: 'q', answered }] });
+    const purged = (answered: number) => ({ ...nothing, purges: [{ queue: 'q', answered }] });
     expect(check(job('a', 5), { sweeps: purged(9) })).toEqual([]);
     expect(check(job('a', 5), { sweeps: purged(1) })).toHaveLength(1);
   });

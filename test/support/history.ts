@@ -10,6 +10,8 @@ export interface Lease {
   until: number;
   /** When it ran out, unless an extend without an answer made it longer. */
   ends: number;
+  /** The tag of the payload that it came with. */
+  tag?: number;
   settled?: { verb: SettleVerb; sent: number; outcome: Outcome; answered?: number };
 }
 

@@ -10,6 +10,7 @@ export interface Spec {
   group?: string;
   unique_key?: string;
   unique_for_seconds?: number;
+  on_duplicate?: 'replace';
   fairness_key?: string;
   expires_in_seconds?: number;
   /** The batch that it is in. Of a job that comes with its batch, it is known once that is answered. */
@@ -27,8 +28,9 @@ export interface Intent {
   outcome: 'unknown' | 'done' | 'refused' | 'deduplicated';
   /** When its outcome was known. */
   answered: number;
-  /** With `deduplicated`: the job that the answer named. */
+  /** With `deduplicated`: the job that the answer named, and whether it got what this one sent. */
   named?: string;
+  replaced?: boolean;
   /** The jobs that were ever seen of it. */
   jobs: Set<string>;
 }
@@ -53,6 +55,8 @@ export interface Life {
 export interface Sweeps {
   redrives: { queue: string; answered: number }[];
   purges: { queue: string; answered: number }[];
+  /** Dead letters of these queues went back to the queue that they came from. */
+  homes: { queue: string; answered: number }[];
 }
 
 export const isDelayed = (spec: Spec) => (spec.delay_seconds ?? 0) > 0;

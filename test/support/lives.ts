@@ -2,9 +2,9 @@ import type { Lease } from './history.ts';
 import type { Intent, Life, Spec, Sweeps } from './life.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-export const nothing: Sweeps = { redrives: [], purges: [] };
+export const nothing: Sweeps = { redrives: [], purges: [], homes: [] };
 /** Every job in the queue may have been redriven. */
-export const redriven: Sweeps = { redrives: [{ queue: 'q', answered: 50_000 }], purges: [] };
+export const redriven: Sweeps = { ...nothing, redrives: [{ queue: 'q', answered: 50_000 }] };
 
 let tag = 0;
 

@@ -11,7 +11,9 @@ export interface MadeBatch {
 const FINISHED = ['completed', 'cancelled', 'dead'];
 const sumOf = (counts: number[]) => counts.reduce((sum, count) => sum + count, 0);
 
-const isThere = ({ outcome, jobs }: Intent) => outcome === 'done' || jobs.size > 0;
+/** A job that was seen with the payload of one that replaces may be older. */
+const isThere = ({ spec, outcome, jobs }: Intent) =>
+  outcome === 'done' || (jobs.size > 0 && spec.on_duplicate === undefined);
 
 /**
  * When all is worked off, each batch has ended. It counts each of its jobs once, and each of its followers was seen once: `on_end`

@@ -7,12 +7,17 @@ const mayBeAcked = (leases: Lease[]) =>
 const mayBeCancelled = ({ cancels }: Life) =>
   cancels.some(({ status }) => status === undefined || status === 200 || status === 202);
 
-/** An intent that was answered has one job. An intent that was refused has none. */
-export function intentViolations(intents: Intent[]): string[] {
-  return intents.flatMap(({ spec, outcome, jobs }) => {
+/** An intent that was answered has one job. An intent that was refused has none. `mayComeAgain`: it may have more than one. */
+export function intentViolations(
+  intents: Intent[],
+  mayComeAgain: (intent: Intent) => boolean = () => false,
+): string[] {
+  return intents.flatMap((intent) => {
+    const { spec, outcome, jobs, replaced } = intent;
     const what = `job ${[...jobs].join(' and ')} of ${spec.queue}, tag ${spec.payload.tag}`;
-    if (jobs.size > 1) return [`${what}: enqueued once, found more often`];
-    if (jobs.size > 0 && (outcome === 'refused' || outcome === 'deduplicated'))
+    if (jobs.size > 1 && !mayComeAgain(intent)) return [`${what}: enqueued once, found more often`];
+    // The job that it replaced may have been seen for the first time after that, with its payload.
+    if (jobs.size > 0 && (outcome === 'refused' || (outcome === 'deduplicated' && !replaced)))
       return [`${what}: found, though the answer was ${outcome}`];
     return [];
   });
@@ -30,18 +35,22 @@ export function expiryViolations(lives: Life[], sweeps: Sweeps): string[] {
   });
 }
 
-/** Each job is finished because a call, a lease or its expiry finished it. `keeps` says whether a queue keeps finished jobs. */
+/**
+ * Each job is finished because a call, a lease or its expiry finished it. `keeps` says whether a queue keeps finished jobs,
+ * `hasMoved` whether a job may have become another one.
+ */
 export function fateViolations(
   lives: Life[],
   keeps: (queue: string) => boolean,
   { purges }: Sweeps,
+  hasMoved: (life: Life) => boolean = () => false,
 ): string[] {
   return lives.flatMap((life) => {
     const { found, leases, intent } = life;
     const { queue } = intent.spec;
     const purged = purges.some((purge) => purge.queue === queue && purge.answered >= intent.sent);
     const acked = mayBeAcked(leases);
-    const cancelled = mayBeCancelled(life);
+    const cancelled = mayBeCancelled(life) || hasMoved(life);
     const wrong = (what: string) => [`job ${life.id} of ${queue} ${what}`];
     if (!found) {
       if (purged) return [];

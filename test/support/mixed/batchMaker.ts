@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Spec } from '../life.ts';
 import { sendRepeatedly } from './producers.ts';
-import { hasGroups, QUEUES } from './queues.ts';
+import { deadLettersOf, hasGroups, QUEUES } from './queues.ts';
 import type { Random } from './random.ts';
-import { anySpec, someSpecs } from './specs.ts';
+import { anySpec, keyless, lasting, someSpecs } from './specs.ts';
 import type { World } from './world.ts';
 
-/** Jobs of these queues are seen in any case: nobody purges them, and no limit refuses them. */
-const isForFollowers = (queue: string) => !hasGroups(queue) && QUEUES[queue]?.max_ready === undefined;
+/** Jobs of these queues are seen in any case: nobody purges them, no limit refuses them, and they stay there when they are dead. */
+const isForFollowers = (queue: string) =>
+  !hasGroups(queue) && QUEUES[queue]?.max_ready === undefined && deadLettersOf(queue) === undefined;
 
 /** Jobs of one database: those of a batch are. */
 const inHomeOnly = ({ inHome }: World, specs: Spec[]) => specs.filter(({ queue }) => inHome.has(queue));
@@ -15,8 +16,7 @@ const inHomeOnly = ({ inHome }: World, specs: Spec[]) => specs.filter(({ queue }
 /** A follower is enqueued in any case: no other job has its key. It is seen in any case: it does not expire. */
 function followerSpec({ inHome }: World, random: Random): Spec {
   const queue = random.oneOf([...inHome].filter(isForFollowers));
-  const { unique_key: _, unique_for_seconds: __, expires_in_seconds: ___, ...spec } = anySpec(random, queue);
-  return spec;
+  return keyless(lasting(anySpec(random, queue)));
 }
 
 /** Creates a batch with some jobs and both followers. `outer`: its `on_end` belongs to that batch. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasGroups, QUEUE_NAMES } from './queues.ts';
+import { hasGroups, QUEUE_NAMES, SENT_HOME } from './queues.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
@@ -85,6 +85,14 @@ const redrive: Action = async ({ cluster, record }, random) => {
   if (answer) redriven.answered = Date.now();
 };
 
+/** Dead letters go back to the queue that they came from. */
+const sendHome: Action = async ({ cluster, record }, random) => {
+  const sent = { queue: SENT_HOME, answered: NEVER };
+  record.sweeps.homes.push(sent);
+  const answer = await cluster.call(random, 'POST', `/queues/${SENT_HOME}/redrive`, { home: true });
+  if (answer) sent.answered = Date.now();
+};
+
 const purge: Action = async ({ cluster, record }, random) => {
   const purged = { queue: random.oneOf(QUEUE_NAMES.filter(hasGroups)), answered: NEVER };
   record.sweeps.purges.push(purged);
@@ -105,6 +113,7 @@ const ACTIONS: Action[] = [
   pauseGroup,
   redrive,
   redrive,
+  sendHome,
 ];
 
 export async function meddler(world: World, random: Random): Promise<void> {

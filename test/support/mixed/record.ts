@@ -1,15 +1,19 @@
 import { batchViolations, type MadeBatch } from '../checks/batches.ts';
+import { deadLetterViolations, movedLives } from '../checks/deadLetters.ts';
 import { expiryViolations, fateViolations, intentViolations } from '../checks/fates.ts';
 import { groupViolations } from '../checks/groups.ts';
 import { limitViolations } from '../checks/limits.ts';
+import { replaceViolations } from '../checks/replaced.ts';
 import { uniqueViolations } from '../checks/unique.ts';
 import { type Lease, type Outcome, recordHistory } from '../history.ts';
 import type { Intent, Life, Spec, Sweeps } from '../life.ts';
-import { atOnceIn, QUEUES } from './queues.ts';
+import { atOnceIn, deadLettersOf, QUEUES, SENT_HOME } from './queues.ts';
+import { keyless, lasting } from './specs.ts';
 
 /** A job as any answer shows it. */
 export interface Shown {
   id: string;
+  queue?: string;
   state: string;
   created_at: string;
   finished_at: string | null;
@@ -19,6 +23,7 @@ export interface Shown {
   last_error: string | null;
   payload?: { tag: number };
   deduplicated?: boolean;
+  replaced?: boolean;
 }
 
 export interface ShownLease extends Shown {
@@ -32,15 +37,41 @@ const NEVER = Number.POSITIVE_INFINITY;
 export function createRecord() {
   const history = recordHistory();
   const intents = new Map<number, Intent>();
+  const letters = new Map<number, Intent>();
   const lives = new Map<string, Life>();
   const leases = new Map<string, Lease>();
   const batches: MadeBatch[] = [];
-  const sweeps: Sweeps = { redrives: [], purges: [] };
+  const sweeps: Sweeps = { redrives: [], purges: [], homes: [] };
   const tally = new Map<string, number>();
   const problems: string[] = [];
   let requests = 0;
 
-  function seen(job: Shown, intent = intents.get(job.payload?.tag as number)): Life {
+  function intentOf({ queue, payload }: Shown): Intent | undefined {
+    const intent = intents.get(payload?.tag as number);
+    const isLetter = intent && queue !== intent.spec.queue && queue === deadLettersOf(intent.spec.queue);
+    return isLetter ? letterOf(intent, queue as string) : intent;
+  }
+
+  /** A dead letter is a job that nobody sent: without a key or an expiry, and in no batch. */
+  function letterOf(home: Intent, queue: string): Intent {
+    const known = letters.get(home.spec.payload.tag);
+    if (known) return known;
+    const { batch: _, delay_seconds: __, ...spec } = keyless(lasting({ ...home.spec, queue }));
+    const letter: Intent = {
+      ...home,
+      spec,
+      request: ++requests,
+      index: 0,
+      outcome: 'unknown',
+      jobs: new Set(),
+    };
+    letter.answered = NEVER;
+    letters.set(spec.payload.tag, letter);
+    tally.set('dead letters', letters.size);
+    return letter;
+  }
+
+  function seen(job: Shown, intent = intentOf(job)): Life {
     const known = lives.get(job.id);
     if (known) return known;
     if (!intent) throw new Error(`No actor enqueued job ${job.id}`);
@@ -90,8 +121,9 @@ export function createRecord() {
         intent.answered = answered;
         if (job?.deduplicated) this.count('deduplicated');
         intent.outcome = !job ? 'refused' : job.deduplicated ? 'deduplicated' : 'done';
-        if (job?.deduplicated) intent.named = job.id;
+        if (job?.deduplicated) Object.assign(intent, { named: job.id, replaced: job.replaced === true });
         else if (job) seen(job, intent);
+        if (job?.replaced) this.count('replaced');
       }
     },
 
@@ -100,6 +132,7 @@ export function createRecord() {
       if (leases.has(job.lease_token)) return undefined;
       const life = seen(job);
       const lease = history.leased(job, leaseSeconds, Date.now());
+      lease.tag = job.payload?.tag;
       leases.set(job.lease_token, lease);
       life.leases.push(lease);
       if (job.attempt > job.max_attempts)
@@ -129,12 +162,22 @@ export function createRecord() {
     /** Every violation, in words. */
     violations(): string[] {
       const all = [...lives.values()];
+      const moved = movedLives(all, deadLettersOf);
+      const sent = [...intents.values(), ...letters.values()];
+      const isSentHome = ({ spec }: Intent) => [spec.queue, deadLettersOf(spec.queue)].includes(SENT_HOME);
       const still = all.filter(({ found }) => found && found.state !== 'completed').map(({ id }) => id);
       return [
         ...problems,
         ...history.violations(new Set(still)),
-        ...intentViolations([...intents.values()]),
-        ...fateViolations(all, (queue) => (QUEUES[queue]?.retention_seconds ?? 0) > 0, sweeps),
+        ...intentViolations(sent, isSentHome),
+        ...fateViolations(
+          all,
+          (queue) => (QUEUES[queue]?.retention_seconds ?? 0) > 0,
+          sweeps,
+          (life) => moved.has(life),
+        ),
+        ...deadLetterViolations(all, sweeps, deadLettersOf),
+        ...replaceViolations(all, [...intents.values()]),
         ...groupViolations(all, sweeps, atOnceIn),
         ...uniqueViolations(all, [...intents.values()], sweeps),
         ...limitViolations(all, QUEUES),

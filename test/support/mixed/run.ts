@@ -36,11 +36,8 @@ export async function runMixed(databaseUrl: string, seed: number, seconds: numbe
   try {
     const inHome = new Set<string>();
     const world: World = { cluster, record, databaseUrl, inHome, stopping: () => stopping };
-    for (const [queue, { group_concurrency, ...config }] of Object.entries(QUEUES)) {
-      // Older replicas know groups of one job at once.
-      const several = oldFolder ? {} : { group_concurrency };
-      const body = { backoff: BACKOFF, ...config, ...several };
-      const made = await cluster.call(random, 'PUT', `/queues/${queue}`, body);
+    for (const [queue, config] of Object.entries(QUEUES)) {
+      const made = await cluster.call(random, 'PUT', `/queues/${queue}`, { backoff: BACKOFF, ...config });
       if ((made?.body.database ?? 'home') === 'home') inHome.add(queue);
     }
     const acting = Promise.all(

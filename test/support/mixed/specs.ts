@@ -1,5 +1,5 @@
 import type { Spec } from '../life.ts';
-import { hasGroups, isFair, QUEUE_NAMES } from './queues.ts';
+import { deadLettersOf, hasGroups, isFair, isReplacing, QUEUE_NAMES, SENT_HOME } from './queues.ts';
 import type { Random } from './random.ts';
 
 let tags = 0;
@@ -20,8 +20,22 @@ export function anySpec(random: Random, queue = random.oneOf(QUEUE_NAMES)): Spec
     spec.unique_key = `key ${integer(1, 8)}`;
     if (chance(0.3)) spec.unique_for_seconds = between(0.2, 2);
   }
+  if (isReplacing(queue)) {
+    // A replaced job gets another number of attempts. One number for all makes clear which is its last.
+    spec.max_attempts = 3;
+    spec.unique_key = `key ${integer(1, 8)}`;
+    if (chance(0.8)) spec.on_duplicate = 'replace';
+  }
   if (isFair(queue) && chance(0.8)) spec.fairness_key = `tenant ${integer(1, 5)}`;
-  if (chance(0.1)) spec.expires_in_seconds = between(0.1, 3);
+  if (!isReplacing(queue) && chance(0.1)) spec.expires_in_seconds = between(0.1, 3);
+  return deadLettersOf(queue) === SENT_HOME ? keyless(lasting(spec)) : spec;
+}
+
+export function keyless({ unique_key: _, unique_for_seconds: __, on_duplicate: ___, ...spec }: Spec): Spec {
+  return spec;
+}
+
+export function lasting({ expires_in_seconds: _, ...spec }: Spec): Spec {
   return spec;
 }
 
@@ -33,10 +47,5 @@ export const someSpecs = (random: Random, most: number): Spec[] => {
 
 /** Over several databases, a batch takes no key elsewhere, and a follow-up whose key is taken there is dropped. */
 export function withoutKeysElsewhere(specs: Spec[]): Spec[] {
-  if (process.env.TEST_DATABASES)
-    for (const spec of specs) {
-      delete spec.unique_key;
-      delete spec.unique_for_seconds;
-    }
-  return specs;
+  return process.env.TEST_DATABASES ? specs.map(keyless) : specs;
 }
