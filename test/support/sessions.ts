@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { request } from 'node:http';
 import { until } from './until.ts';
 
@@ -11,6 +12,8 @@ export interface HeldSession {
   lines: Json[];
   /** Whether the answer has ended, or the connection is gone. */
   isOver(): boolean;
+  /** Resolves then. */
+  over: Promise<unknown>;
   /** Hangs up, as a process does that is killed. */
   hangUp(): void;
 }
@@ -24,8 +27,11 @@ export async function holdSession(
   const lines: Json[] = [];
   let isOver = false;
   let text = '';
+  const gone = new EventEmitter();
+  const isGone = once(gone, 'over');
   const over = () => {
     isOver = true;
+    gone.emit('over');
   };
   const sent = request(`${url}/sessions`, {
     method: 'POST',
@@ -59,6 +65,7 @@ export async function holdSession(
     id: lines[0].session,
     lines,
     isOver: () => isOver,
+    over: isGone,
     hangUp: () => {
       sent.destroy();
     },

@@ -5,6 +5,7 @@ import type { Answer } from './calls.ts';
 import { QUEUE_NAMES } from './queues.ts';
 import type { Random } from './random.ts';
 import type { Shown, ShownLease } from './record.ts';
+import { type WorkerSession, workerSession } from './session.ts';
 import { someSpecs, withoutKeysElsewhere } from './specs.ts';
 import type { World } from './world.ts';
 
@@ -122,24 +123,35 @@ async function settle(world: World, random: Random, plans: Plan[]): Promise<void
   if (withoutFollowUps.length > 0) await settle(world, random, withoutFollowUps);
 }
 
-async function extend({ cluster, record }: World, random: Random, lease: Lease): Promise<void> {
+async function extend(
+  { cluster, record }: World,
+  random: Random,
+  session: WorkerSession,
+  lease: Lease,
+): Promise<void> {
   const sent = Date.now();
   const body = { lease_token: lease.token, lease_seconds: random.between(0.2, 1.5), progress: sent };
   const path = `/jobs/${lease.job}/extend`;
   const answer = await cluster.call(random, 'POST', path, body, { expected: TOO_LATE });
   record.extended(lease, sent, outcomeOf(answer?.status), answer?.body.lease_expires_at);
+  session.extended(lease);
 }
 
 /** Works on a lease: in time, too slowly, or not to the end. A worker that dies settles nothing. */
-async function work(world: World, random: Random, lease: Lease): Promise<Plan | undefined> {
+async function work(
+  world: World,
+  random: Random,
+  session: WorkerSession,
+  lease: Lease,
+): Promise<Plan | undefined> {
   if (random.chance(0.06)) return undefined;
   await sleep(random.between(0, 80));
-  if (random.chance(0.15)) await extend(world, random, lease);
+  if (random.chance(0.15)) await extend(world, random, session, lease);
   if (random.chance(0.07)) await sleep(random.between(200, 1500));
   return planned(world, random, lease);
 }
 
-async function claim(world: World, random: Random): Promise<Lease[]> {
+async function claim(world: World, random: Random, session: WorkerSession): Promise<Lease[]> {
   const { cluster, record } = world;
   const body = {
     queues: random.some(QUEUE_NAMES, 4),
@@ -147,22 +159,32 @@ async function claim(world: World, random: Random): Promise<Lease[]> {
     lease_seconds: random.oneOf([0.5, 1, 2]),
     wait_seconds: random.oneOf([0, 0, 0.3, 1]),
     ...(random.chance(0.4) ? { claim_id: `claim ${++claims}` } : {}),
+    ...(random.chance(0.9) ? session.claimed() : {}),
   };
   const note = (answer: Answer | undefined) => {
     const jobs: ShownLease[] = answer?.body.jobs ?? [];
-    return jobs.flatMap((job) => record.leased(job, body.lease_seconds) ?? []);
+    const leases = jobs.flatMap((job) => record.leased(job, body.lease_seconds) ?? []);
+    session.tied(body.session, leases);
+    return leases;
   };
   const send = () => {
     const abortAfterMs = random.chance(0.12) ? random.integer(1, 60) : undefined;
-    return cluster.call(random, 'POST', '/jobs/claim', body, { abortAfterMs });
+    const expected = body.session === undefined ? [] : [404];
+    return cluster.call(random, 'POST', '/jobs/claim', body, { abortAfterMs, expected });
   };
   const first = await send();
+  if (first?.status === 404) session.forget();
   if (!('claim_id' in body) || (first && !random.chance(0.1))) return note(first);
   const leases = note(first);
   const second = await send();
   const running = leases.every((lease) => lease.until > Date.now());
   const repeated: ShownLease[] = second?.body.jobs ?? [];
-  if (second && running && leases.length > 0 && String(tokens(leases)) !== String(tokens(repeated)))
+  if (
+    second?.status === 200 &&
+    running &&
+    leases.length > 0 &&
+    String(tokens(leases)) !== String(tokens(repeated))
+  )
     record.problems.push(`${body.claim_id} was answered ${tokens(leases)}, and repeated ${tokens(repeated)}`);
   return [...leases, ...note(second)];
 }
@@ -171,11 +193,14 @@ const tokens = (leases: { token?: string; lease_token?: string }[]) =>
   leases.map((lease) => lease.token ?? lease.lease_token).sort();
 
 export async function worker(world: World, random: Random): Promise<void> {
+  const session = workerSession(world, random.fork());
   while (!world.stopping()) {
-    const leases = await claim(world, random);
-    const plans = await Promise.all(leases.map((lease) => work(world, random, lease)));
+    await session.turn();
+    const leases = await claim(world, random, session);
+    const plans = await Promise.all(leases.map((lease) => work(world, random, session, lease)));
     const rest = plans.filter((plan) => plan !== undefined);
     if (rest.length > 0) await settle(world, random, rest);
     await sleep(random.between(0, 30));
   }
+  session.hangUp();
 }
