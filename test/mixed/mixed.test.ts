@@ -7,7 +7,7 @@ const seconds = Number(process.env.MIXED_SECONDS || 18);
 const seed = Number(process.env.MIXED_SEED || Math.floor(Math.random() * 2 ** 31));
 
 test('in a mixed workload, with workers and replicas that are killed, no job is lost, doubled, out of order or stuck', {
-  timeout: (seconds + 240) * 1000,
+  timeout: (seconds + 480) * 1000,
 }, async () => {
   const database = await createDatabase();
   try {

@@ -27,7 +27,7 @@ test.skipIf(!commit)(
       old.remove();
     }
   },
-  (SECONDS + 300) * 1000,
+  (SECONDS + 480) * 1000,
 );
 
 const migrated = (url: string) =>
@@ -83,7 +83,7 @@ test(
       newer.remove();
     }
   },
-  (SECONDS + 300) * 1000,
+  (SECONDS + 480) * 1000,
 );
 
 test('`dibs migrate` of an older version leaves a newer schema and its functions as they are', async () => {

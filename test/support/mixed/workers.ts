@@ -12,7 +12,7 @@ import type { World } from './world.ts';
 let claims = 0;
 const TOO_LATE = [404, 409];
 
-const outcomeOf = (status: number | undefined): Outcome =>
+export const outcomeOf = (status: number | undefined): Outcome =>
   status === undefined
     ? 'unknown'
     : status === 200
