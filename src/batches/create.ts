@@ -12,14 +12,14 @@ import { batchAsRefusal } from '../postgres/errorClasses.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
-import type { Places } from '../queues/elsewhere.ts';
+import { Misplaced, type Places } from '../queues/elsewhere.ts';
 import { BATCH_FOLLOWERS, type BatchFollower, type CreatedBatch, type NewBatch } from '../verbs/batches.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import { batchOf, type Created, keepCreated, recallCreated } from './keptBatch.ts';
 
 const statements = {
   create: planned('batches/create', row<{ created_at: string }>()),
-  follow: planned('batches/follow'),
+  follow: planned('batches/follow', row<{ batch_id: string }>()),
   close: planned('batches/close'),
 };
 
@@ -50,8 +50,8 @@ async function follow(
 ): Promise<void> {
   for (const { statement, parameters } of holdOf(followers.map(({ job: { batch = null } }) => ({ batch }))))
     await transaction.query(statement, parameters);
-  for (const [i, { kind, job }] of followers.entries())
-    await transaction.query(statements.follow, {
+  for (const [i, { kind, job }] of followers.entries()) {
+    const [noted] = await transaction.query(statements.follow, {
       batch_id,
       on_success: kind === 'on_success',
       queue: queueNameOf(job),
@@ -66,7 +66,12 @@ async function follow(
       joins: job.batch ?? null,
       ...rareOf(job),
     });
+    if (!noted) throw new OwnQueueGone();
+  }
 }
+
+/** The queue of a batch or of a follower is gone: it was deleted since it was opened, or has left the database. */
+class OwnQueueGone extends Error {}
 
 const statesOf = (jobs: Job[]) => jobs.map(({ state }) => state);
 
@@ -104,16 +109,16 @@ export function createCreateBatch(context: {
       async (transaction, enqueueIn) => {
         if (once && !(await takeKey(transaction, once))) return undefined;
         const [row] = await transaction.query(statements.create, { id, queue_id: queueId, name });
+        if (!row) throw new OwnQueueGone();
         await follow(transaction, id, followersOf(request), times);
         const inserted = await enqueueIn(id);
         if (closed) await transaction.query(statements.close, { id });
         own = inserted.filter(({ deduplicated }) => !deduplicated);
-        const { created_at } = row as { created_at: string };
-        const created = { id, created_at, states: statesOf(own) };
+        const created = { id, created_at: row.created_at, states: statesOf(own) };
         if (once) await keepCreated(transaction, once, request.queue, created);
         return created;
       },
-      { by },
+      { by, first: request.queue },
     );
     // The first job of a group becomes ready after the commit. A key has kept it as it was before.
     return created && !once ? { ...created, states: statesOf(own) } : created;
@@ -127,11 +132,20 @@ export function createCreateBatch(context: {
     const times = checked(all, at, clock.now()).slice(jobs.length);
     for (const [i, { batch }] of jobs.entries())
       if (batch !== undefined) throw refuse(`${at(i)}/batch`, 'must be left out: it is this batch');
-    await refuseElsewhere(all);
-    const queue = await queues.open(request.queue);
-    // A follower comes in the commit of a job. No queue can be placed there.
-    for (const { job } of followers) await queues.open(queueNameOf(job));
-    return createIn(request, queue.id, times).catch((error) => Promise.reject(batchAsRefusal(error)));
+    for (;;) {
+      if (await crossing?.findElsewhere(request.queue)) throw new Misplaced();
+      await refuseElsewhere(all);
+      const queue = await queues.open(request.queue);
+      // A follower comes in the commit of a job. No queue can be placed there.
+      for (const { job } of followers) await queues.open(queueNameOf(job));
+      try {
+        return await createIn(request, queue.id, times);
+      } catch (error) {
+        if (!(error instanceof OwnQueueGone)) throw batchAsRefusal(error);
+        for (const name of [request.queue, ...followers.map(({ job }) => queueNameOf(job))])
+          queues.changed(name);
+      }
+    }
   }
 
   return async (request: NewBatch): Promise<CreatedBatch> => {

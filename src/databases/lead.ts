@@ -1,9 +1,10 @@
 import { HOME } from '../config/databases.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
-import { Refusal, type RefusalCode } from '../errors.ts';
+import { Refusal, type RefusalCode, unavailable } from '../errors.ts';
 import { isElsewhere } from '../postgres/errorClasses.ts';
+import { Misplaced } from '../queues/elsewhere.ts';
 import { awayOf, engineAt, type Members } from './members.ts';
-import { Misplaced, type Place, type Placements } from './placements.ts';
+import type { Place, Placements } from './placements.ts';
 
 const WRONG_PLACES: readonly RefusalCode[] = ['queue_not_found', 'job_not_found', 'batch_not_found'];
 
@@ -12,6 +13,9 @@ const isWrongPlace = (error: unknown): boolean =>
   error instanceof Misplaced ||
   isElsewhere(error) ||
   (error instanceof Refusal && WRONG_PLACES.includes(error.code));
+
+/** It has moved twice while a request was under way. */
+const movesOn = ({ name }: Place) => unavailable(`Queue ${name} is being relocated. Try again later.`);
 
 type Find = () => Place | undefined | Promise<Place | undefined>;
 
@@ -36,7 +40,9 @@ export function createLead(members: Members, placements: Placements) {
       const now = again && again.moving_to !== null ? await placements.settled(again) : again;
       const isSame = now?.database === place.database && error instanceof Refusal && !isElsewhere(error);
       if (!now || (isSame && again?.moving_to === null)) throw error;
-      return run(engineOf(now));
+      return run(engineOf(now)).catch((error) => {
+        throw error instanceof Misplaced ? movesOn(now) : error;
+      });
     }
   }
 

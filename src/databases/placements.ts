@@ -7,6 +7,7 @@ import { queueIdOf } from '../ids.ts';
 import { gathering } from '../postgres/gathering.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, prepared, row } from '../postgres/statements.ts';
+import { Misplaced } from '../queues/elsewhere.ts';
 import { orTooManyQueues } from '../queues/numbers.ts';
 
 /** Where a queue lives. */
@@ -36,9 +37,6 @@ const statements = {
   remove: planned('databases/remove'),
   count: planned('databases/count'),
 };
-
-/** A queue lives in another database than was known, or in none any more. The caller looks again. */
-export class Misplaced extends Error {}
 
 /** The places that this replica knows, and how it looks up others. */
 function createKnownPlaces(home: Database) {

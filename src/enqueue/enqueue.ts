@@ -19,7 +19,7 @@ import { createTransact, type RelayOut, type Within } from './enqueueWithin.ts';
 import { holding } from './holdBatches.ts';
 import { createInsert, dealOut, type Insert } from './insert.ts';
 import { createInsertNewKeys } from './insertNewKeys.ts';
-import { checked, createIntoQueues, queueNameOf, refuseKeysElsewhere } from './intoQueues.ts';
+import { checked, createIntoQueues, firstQueueOf, type HowInto, refuseKeysElsewhere } from './intoQueues.ts';
 import { hasBatch, hasGroup, type JobToInsert } from './newJob.ts';
 import { createUniqueBatcher } from './uniqueBatcher.ts';
 import { wayOf, weigh } from './ways.ts';
@@ -129,10 +129,15 @@ export function createEnqueue(context: Context) {
 
     /** Inserts jobs of the caller `by`, all or none. Returns them in the same order once they are committed. */
     enqueue: (jobs: NewJob[], at: PathOf, by?: string): Promise<Job[]> =>
-      intoQueues(jobs, at, async ({ open }) => {
-        if (crossing) refuseKeysElsewhere(jobs, at, crossing);
-        return enqueueFound(await open(), by);
-      }),
+      intoQueues(
+        jobs,
+        at,
+        async ({ open }) => {
+          if (crossing) refuseKeysElsewhere(jobs, at, crossing);
+          return enqueueFound(await open(), by);
+        },
+        { first: firstQueueOf(jobs) },
+      ),
 
     /**
      * Runs `work`, which inserts these jobs with those of other requests. Undefined when nothing was done: the jobs were
@@ -159,13 +164,16 @@ export function createEnqueue(context: Context) {
     inserted: committed,
 
     /** Runs `work` in a transaction. The jobs are inserted in it when, and if, `work` calls `enqueueIn`. */
-    enqueueWithin: <T>(jobs: NewJob[], at: PathOf, work: Within<T>, turn: LockTurn = {}): Promise<T> =>
-      intoQueues(
-        jobs,
-        at,
-        ({ open }) => transact(open, work, { queue: jobs[0] && queueNameOf(jobs[0]), ...turn }),
-        true,
-      ),
+    enqueueWithin: <T>(
+      jobs: NewJob[],
+      at: PathOf,
+      work: Within<T>,
+      { first, ...turn }: LockTurn & Pick<HowInto, 'first'> = {},
+    ): Promise<T> =>
+      intoQueues(jobs, at, ({ open }) => transact(open, work, { queue: firstQueueOf(jobs), ...turn }), {
+        isPart: true,
+        first,
+      }),
   };
 }
 

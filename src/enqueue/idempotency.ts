@@ -14,7 +14,7 @@ import {
   type Once,
 } from '../verbs/enqueue.ts';
 import type { Enqueue } from './enqueue.ts';
-import { refuseKeysElsewhere } from './intoQueues.ts';
+import { firstQueueOf, refuseKeysElsewhere } from './intoQueues.ts';
 import { keepJobs, recall, takeKey } from './keptJobs.ts';
 import type { OnceBatcher } from './onceBatcher.ts';
 
@@ -109,7 +109,7 @@ function createCarryOut({ db, enqueueWithin, enqueueTogether, insertOnce, crossi
         await keepJobs(transaction, request, inserted, afterwards?.seconds);
         return { given: { jobs: asKept(inserted) }, enqueued: enqueuedOf(inserted) };
       },
-      { by },
+      { by, first: firstQueueOf(jobs) },
     );
   }
 

@@ -1,7 +1,7 @@
 import { QueueGone } from '../errors.ts';
 import type { Clock } from '../postgres/clock.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
-import { type Places, queueElsewhere } from '../queues/elsewhere.ts';
+import { Misplaced, type Places, queueElsewhere } from '../queues/elsewhere.ts';
 import { eachOf, inSlices } from '../slices.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import type { Capacity } from './capacity.ts';
@@ -9,6 +9,7 @@ import { checkKeys, hasKeys, refuse, runAtOf } from './checks.ts';
 import { type JobToInsert, toInsert } from './newJob.ts';
 
 export const queueNameOf = (job: NewJob) => job.queue ?? 'default';
+export const firstQueueOf = ([first]: NewJob[]) => first && queueNameOf(first);
 
 /** More jobs are prepared in slices: their headers may take 16 MiB. */
 const PREPARED_AT_ONCE = 100;
@@ -61,6 +62,13 @@ export interface IntoQueues {
   known: JobToInsert[];
 }
 
+export interface HowInto {
+  /** The work opens the jobs in a transaction. */
+  isPart?: boolean;
+  /** The queue that says in which database a request is carried out: in this one only while it lives here. */
+  first?: string | undefined;
+}
+
 /** Makes the function that checks jobs, finds their queues, and runs work within the capacity of these. */
 export function createIntoQueues({
   queues,
@@ -95,18 +103,19 @@ export function createIntoQueues({
     return found;
   }
 
-  /** When a queue was deleted meanwhile, it runs `work` again. `isPart`: `work` opens the jobs in a transaction. */
+  /** When a queue was deleted meanwhile, it runs `work` again. @throws Misplaced when `first` lives elsewhere */
   return async function intoQueues<T>(
     jobs: NewJob[],
     at: PathOf,
     work: (into: IntoQueues) => Promise<T>,
-    isPart = false,
+    { isPart = false, first }: HowInto = {},
   ): Promise<T> {
     const fair = new Set(jobs.filter((job) => job.fairness_key !== undefined).map(queueNameOf));
     const names = new Set(jobs.map(queueNameOf));
     for (;;) {
       const times = checked(jobs, at, clock.now());
       if (crossing) await crossing.place([...names]);
+      if (first !== undefined && crossing?.elsewhere(first)) throw new Misplaced();
       const found = await find(names, fair);
       const inFound = () => toInsertIfFound(jobs, found, times);
       const prepared = inFound();

@@ -314,7 +314,9 @@ export interface StatementTypes {
       unique_until: string | null;
       joins: string | null;
     };
-    columns: Record<never, never>;
+    columns: {
+      batch_id: string;
+    };
   };
   'batches/has_work': {
     parameters: Record<never, never>;

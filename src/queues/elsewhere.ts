@@ -6,6 +6,9 @@ export interface Place {
   queueId: number;
 }
 
+/** A queue lives in another database than was known, or in none any more. The caller looks again. */
+export class Misplaced extends Error {}
+
 /** Where queues live, as one of several databases sees it. */
 export interface Places {
   /** The name of this database. */

@@ -160,3 +160,26 @@ test('a job that comes in while the batch is closed is in it before that, or ref
     expect(await followed()).toBe(2);
   }
 });
+
+describe('a queue that is deleted while a batch is created', () => {
+  const other = () => `${queue}-other`;
+
+  test.each([
+    ['its own queue', () => queue],
+    ['the queue of a follower', other],
+  ])('is made again: %s', async (_, deleted) => {
+    for (const name of [queue, other()]) await at.ok('PUT', `/queues/${name}`, {});
+    await client.query('begin');
+    await client.query('delete from dibs.queues where name = $1', [deleted()]);
+    const creating = create({ jobs: [{ queue: other() }], on_end: { queue: deleted() } });
+    await eventually(async () => {
+      const { rows } = await client.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+      expect(rows.length).toBeGreaterThan(0);
+    });
+    await client.query('commit');
+    const { id } = await creating;
+    await at.settle('ack', (await at.claim(other()))[0] as Json);
+    await eventually(async () => expect((await at.ok('GET', `/batches/${id}`)).state).toBe('succeeded'));
+    expect(await at.claim(deleted())).toMatchObject([{ headers: { 'dibs-batch': id } }]);
+  });
+});

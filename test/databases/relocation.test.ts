@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { readSql } from '../../src/postgres/statements.ts';
-import { onServer } from '../support/database.ts';
+import { onServer, openClient } from '../support/database.ts';
 import type { Service } from '../support/service.ts';
 import { useThreeDatabases } from '../support/threeDatabases.ts';
 import { until } from '../support/until.ts';
@@ -330,4 +331,83 @@ test('the jobs of a queue that leaves have the columns of dibs.jobs, and a reloc
     .split(',')
     .map((name) => name.trim());
   expect(copied.toSorted()).toEqual(jobs.filter((name) => name !== 'position').toSorted());
+});
+
+test('an enqueue that is under way while its queue leaves waits for that, and finds the holder of its unique key', async () => {
+  const queue = 'under-way';
+  await put(queue, 'a');
+  const { body: holder } = await enqueue({ queue, unique_key: 'k' });
+  await inDatabase('a', `create table leaving as select * from dibs.queues where name = '${queue}'`);
+  const leaving = await openClient(databases.a?.url as string);
+  const place = async (moving_to: string) =>
+    inDatabase(
+      'home',
+      `with placed as (update dibs.placements set moving_to = ${moving_to} where name = '${queue}' returning name)
+       select pg_notify('dibs', 'placed sql ' || name) from placed`,
+    );
+  try {
+    await leaving.query('begin');
+    await leaving.query('delete from dibs.queues where name = $1', [queue]);
+    const asked = [
+      enqueue({ queue, unique_key: 'k' }),
+      enqueue({ queue, unique_key: 'k' }, { 'idempotency-key': 'under-way' }),
+      enqueue({ queue, payload: 'plain' }),
+      enqueue({ queue, payload: 'keyed' }, { 'idempotency-key': 'under-way too' }),
+      one.call('POST', '/batches', { queue, jobs: [{ queue }] }),
+    ];
+    await until(
+      async () =>
+        (await inDatabase('a', `select from pg_stat_activity where wait_event_type = 'Lock'`)).length > 1,
+    );
+    await place(`'b'`);
+    await sleep(300);
+    await leaving.query('commit');
+    await sleep(300);
+    await inDatabase('a', 'insert into dibs.queues select * from leaving');
+    await place('null');
+    const [single, keyed, plain, keyedToo, batch] = await Promise.all(asked);
+    for (const answer of [single, keyed])
+      expect(answer).toMatchObject({ status: 200, body: { id: holder.id, deduplicated: true } });
+    for (const answer of [plain, keyedToo])
+      expect(answer).toMatchObject({ status: 201, body: { state: 'ready' } });
+    expect(batch).toMatchObject({ status: 201, body: { counts: { ready: 1 } } });
+    expect(await inDatabase('a', 'select from dibs.relay')).toEqual([]);
+  } finally {
+    await leaving.end();
+    await inDatabase('a', 'drop table leaving');
+  }
+});
+
+test('a queue that has got a batch since its relocation was asked for stays, with the batch', async () => {
+  const queue = 'got-a-batch';
+  await put(queue, 'a');
+  const holding = await openClient(databases.a?.url as string);
+  try {
+    await holding.query('begin');
+    await holding.query('select from dibs.queues where name = $1 for key share', [queue]);
+    const { body: operation } = await one.call('POST', `/queues/${queue}/relocate`, { to: 'b' });
+    const { body: batch } = await two.call('POST', '/batches', {
+      queue,
+      jobs: [{ queue }],
+      on_end: { queue },
+      closed: true,
+    });
+    await holding.query('commit');
+    const ended = await until(
+      async () => {
+        const { body: now } = await one.call('GET', `/operations/${operation.id}`);
+        return now.state === 'running' ? undefined : now;
+      },
+      { withinMs: 20_000 },
+    );
+    expect(ended).toMatchObject({ state: 'failed', error: expect.stringContaining(`the batch ${batch.id}`) });
+    expect((await one.call('GET', `/queues/${queue}`)).body.database).toBe('a');
+    const [job] = await claim(queue);
+    await two.call('POST', `/jobs/${job.id}/ack`, { lease_token: job.lease_token });
+    const [follower] = await claim(queue, { wait_seconds: 5 });
+    expect(follower.headers).toEqual({ 'dibs-batch': batch.id });
+    expect((await one.call('GET', `/batches/${batch.id}`)).body.state).toBe('succeeded');
+  } finally {
+    await holding.end();
+  }
 });

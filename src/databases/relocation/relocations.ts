@@ -10,21 +10,16 @@ import { idSource } from '../../ids.ts';
 import { servedCallers } from '../../operations/servedCallers.ts';
 import { isAlreadyRelocating } from '../../postgres/errorClasses.ts';
 import type { Database } from '../../postgres/pool.ts';
-import { planned, row } from '../../postgres/statements.ts';
 import type { Operation, RelocateRequest } from '../../verbs/operations.ts';
 import { engineAt, isAway, type Members } from '../members.ts';
 import type { Accepting } from '../mergedDatabases.ts';
 import type { Place, Placements } from '../placements.ts';
+import { refuseBusy } from './busy.ts';
 import { createRecord, type Relocation } from './record.ts';
 import { workOn } from './work.ts';
 
 /** A replica works on so many at once. */
 const AT_ONCE = 4;
-
-const busy = planned(
-  'relocation/busy',
-  row<{ is_busy: boolean; tied_to: string | null; batch: string | null }>(),
-);
 
 const awayRefusal = (name: string) => unavailable(`The database "${name}" does not answer. Try again later.`);
 
@@ -60,11 +55,7 @@ export function createRelocations(context: {
     if (dry_run) return place;
     if (!(await accepting.find()).has(to)) throw databaseClosed(to);
     const { queue_id } = place;
-    const [found] = await engineAt(members, place).base.db.query(busy, { queue_id });
-    if (found?.is_busy) throw queueBusy(queue, 'is worked on by an operation');
-    if (found?.batch) throw queueBusy(queue, `has jobs of the batch ${found.batch}, or follows it`);
-    if (found?.tied_to)
-      throw queueBusy(queue, `and queue ${found.tied_to} stay together: dead jobs of one go to the other`);
+    await refuseBusy(engineAt(members, place).base.db, queue_id, queue);
     return place;
   }
 

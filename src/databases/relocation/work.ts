@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HOME } from '../../config/databases.ts';
 import type { DatabaseEngine } from '../../engine/open.ts';
-import { HeldUp, isOutage, QueueGone } from '../../errors.ts';
+import { HeldUp, isOutage, QueueGone, Refusal } from '../../errors.ts';
 import { FIRST_ID, LAST_ID } from '../../ids.ts';
 import { isLockTimeout } from '../../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../../postgres/lockWait.ts';
 import { causeOf } from '../../postgres/outageLog.ts';
 import { planned } from '../../postgres/statements.ts';
+import { refuseBusy } from './busy.ts';
 import { copyQueue, NotWanted } from './copy.ts';
 import type { Record, Relocation } from './record.ts';
 
@@ -85,12 +86,20 @@ async function count({ record, relocation, source }: Context): Promise<void> {
   await record.next(relocation, 'leaving', { unlessStopped: true, with: 'hold' });
 }
 
-/** Takes the row of the queue out of the source, and then its jobs. @throws QueueGone */
+/** Takes the row of the queue out of the source, and then its jobs. @throws QueueGone; Refusal `queue_busy` */
 async function leave({ relocation, source, stop }: Context): Promise<void> {
   const { db, queues } = source.base;
   const { id, queue_id, queue } = relocation;
   const asked = { queue_id, relocation: id };
-  await db.query(statements.leave, asked, { queue: queue_id });
+  await db.transaction(
+    async (transaction) => {
+      // A batch may have come since the relocation was asked for. Whoever makes one holds the queue until its commit.
+      const held = await transaction.query(statements.lock, { queue_id });
+      if (held.length > 0) await refuseBusy(transaction, queue_id, queue);
+      await transaction.query(statements.leave, asked);
+    },
+    { queue: queue_id },
+  );
   queues.changed(queue);
   const [left] = await db.query(statements.record, { queue_id });
   if (!left) throw new QueueGone();
@@ -192,6 +201,7 @@ const mayPass = (error: unknown): boolean => isOutage(error) || isLockTimeout(er
 function whyOf(error: unknown): string {
   if (error instanceof QueueGone) return 'The queue was deleted.';
   if (isLockTimeout(error) || error instanceof HeldUp) return 'A transaction holds the queue.';
+  if (error instanceof Refusal) return error.message;
   return causeOf((error as Error).cause ?? error);
 }
 
@@ -242,7 +252,8 @@ export async function workOn(
     if (stopping.aborted || error instanceof NotWanted) return false;
     if (asked.signal.aborted && relocation.phase === 'leaving') return true;
     const passes = mayPass(error);
-    if (!passes) log(error, `the relocation of the queue ${relocation.queue} met an error`);
+    if (!passes && !(error instanceof Refusal))
+      log(error, `the relocation of the queue ${relocation.queue} met an error`);
     failsSince ??= performance.now();
     const isLong = performance.now() - failsSince > GIVE_UP_MS;
     if (!passes || isLong) await giveUp(whyOf(error));
