@@ -30,6 +30,8 @@ export interface Intent {
   answered: number;
   /** With `deduplicated`: the job that the answer named, and whether it got what this one sent. */
   named?: string;
+  /** The answer said that it comes later. Without a delay, it was on its way to another database. */
+  isScheduled?: boolean;
   replaced?: boolean;
   /** The jobs that were ever seen of it. */
   jobs: Set<string>;
@@ -59,7 +61,8 @@ export interface Sweeps {
   homes: { queue: string; answered: number }[];
 }
 
-export const isDelayed = (spec: Spec) => (spec.delay_seconds ?? 0) > 0;
+export const isDelayed = ({ spec, isScheduled }: Intent) =>
+  isScheduled === true || (spec.delay_seconds ?? 0) > 0;
 
 /** When it certainly existed. */
 export const bornBy = ({ intent, leases }: Life): number =>

@@ -8,8 +8,8 @@ import { type Hold, later, leasedTogether, NOBODY } from './together.ts';
 const firstTaken = ({ leases }: Life) =>
   Math.min(Number.POSITIVE_INFINITY, ...leases.map((lease) => lease.taken));
 
-/** When a job was certainly in its group. A delayed job comes into its group when it is promoted. */
-const enteredBy = (life: Life) => (isDelayed(life.intent.spec) ? firstTaken(life) : bornBy(life));
+/** When a job was certainly in its group. A delayed job comes into its group when it is promoted, one for another database when it arrives. */
+const enteredBy = (life: Life) => (isDelayed(life.intent) ? firstTaken(life) : bornBy(life));
 
 /**
  * The jobs of a group are leased one at a time, in their order of arrival, each after the end of the jobs before it. Or as
@@ -52,7 +52,7 @@ function overtaken(jobs: Life[], sweeps: Sweeps): string[] {
     let inRequest = NOBODY;
     for (const life of request.toSorted((a, b) => a.intent.index - b.intent.index)) {
       look(life, inRequest);
-      if (!isDelayed(life.intent.spec)) inRequest = later(inRequest, holdOf(life));
+      if (!isDelayed(life.intent)) inRequest = later(inRequest, holdOf(life));
     }
   }
   return found;

@@ -122,7 +122,10 @@ export function createRecord() {
         if (job?.deduplicated) this.count('deduplicated');
         intent.outcome = !job ? 'refused' : job.deduplicated ? 'deduplicated' : 'done';
         if (job?.deduplicated) Object.assign(intent, { named: job.id, replaced: job.replaced === true });
-        else if (job) seen(job, intent);
+        else if (job) {
+          seen(job, intent);
+          intent.isScheduled = job.state === 'scheduled';
+        }
         if (job?.replaced) this.count('replaced');
       }
     },

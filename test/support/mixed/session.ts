@@ -28,6 +28,7 @@ export function workerSession({ cluster, record }: World, random: Random) {
   function forget(): void {
     held = undefined;
     leases.clear();
+    before.clear();
   }
 
   async function hold(body: object, what: string): Promise<HeldSession | undefined> {
