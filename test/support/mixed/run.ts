@@ -1,4 +1,4 @@
-import { enough } from '../until.ts';
+import { enough, until } from '../until.ts';
 import { batchMaker } from './batchMaker.ts';
 import { breaker } from './breaker.ts';
 import { createCluster } from './calls.ts';
@@ -37,8 +37,9 @@ export async function runMixed(databaseUrl: string, seed: number, seconds: numbe
     const inHome = new Set<string>();
     const world: World = { cluster, record, databaseUrl, inHome, stopping: () => stopping };
     for (const [queue, config] of Object.entries(QUEUES)) {
-      const made = await cluster.call(random, 'PUT', `/queues/${queue}`, { backoff: BACKOFF, ...config });
-      if ((made?.body.database ?? 'home') === 'home') inHome.add(queue);
+      const put = () => cluster.call(random, 'PUT', `/queues/${queue}`, { backoff: BACKOFF, ...config });
+      const { body } = await until(put, { withinMs: 20_000 });
+      if ((body.database ?? 'home') === 'home') inHome.add(queue);
     }
     const acting = Promise.all(
       ACTORS.flatMap(({ act, number }) => Array.from({ length: number }, () => act(world, random.fork()))),
