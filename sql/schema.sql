@@ -504,7 +504,8 @@ begin
           case
             when follower.headers::text = '{}' then json_build_object('dibs-batch', follower.batch_id)
             else (left(follower.headers::text, -1) || ',"dibs-batch":"' || follower.batch_id || '"}')::json
-          end,
+          end
+          ,
           follower.payload,
           follower.unique_key, follower.unique_for_seconds, follower.group_key, follower.fairness_key,
           follower.expires_in_seconds, null

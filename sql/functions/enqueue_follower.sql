@@ -23,10 +23,8 @@ begin
           dibs.new_id(found_queue.id), follower.delay_seconds, follower.run_at, follower.priority,
           coalesce(follower.max_attempts, found_queue.max_attempts),
           follower.backoff,
-          case
-            when follower.headers::text = '{}' then json_build_object('dibs-batch', follower.batch_id)
-            else (left(follower.headers::text, -1) || ',"dibs-batch":"' || follower.batch_id || '"}')::json
-          end,
+          -- include shared/follower_headers.sql of=follower
+          ,
           follower.payload,
           follower.unique_key, follower.unique_for_seconds, follower.group_key, follower.fairness_key,
           follower.expires_in_seconds, null

@@ -1,6 +1,8 @@
+import type { RelayOut } from '../enqueue/enqueueWithin.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
+import { Misplaced, type Places } from '../queues/elsewhere.ts';
 import { restAfter } from '../shareOfTime.ts';
 import type { CancelJobs } from './cancelJobs.ts';
 
@@ -9,6 +11,7 @@ const statements = {
   fold: planned('batches/fold', row<{ id: string; rows: number }>()),
   end: planned('batches/end'),
   queues: planned('batches/due_queues', row<{ queue: string }>()),
+  send: planned('batches/send_followers', row<{ queue_id: number }>()),
   followers: planned('batches/due_followers', row<{ tried: number }>()),
   unfinished: planned(
     'batches/unfinished',
@@ -18,6 +21,8 @@ const statements = {
   prune: planned('batches/prune'),
 };
 
+/** So many followers of a queue go to another database at once. */
+const SENT = 10;
 /** How many ends of jobs are added at once. */
 const ROWS = 5000;
 /** Batches are counted up to so many, this often. */
@@ -37,14 +42,34 @@ export function createBatchDuty({
   db,
   queues,
   cancelJobs,
+  newId,
+  crossing,
+  relay,
 }: {
   db: Database;
   queues: Queues;
   cancelJobs: CancelJobs;
+  newId(queueId: number): string;
+  /** Set where there are several databases. */
+  crossing?: Places | undefined;
+  relay?: Pick<RelayOut, 'sendTo'> | undefined;
 }) {
   let restsUntil = Number.NEGATIVE_INFINITY;
   let countedAt = Number.NEGATIVE_INFINITY;
   let unfinished: UnfinishedBatches = { open: 0, running: 0, oldestSeconds: 0 };
+
+  /** Opens the queue of followers. They are sent to the database where it lives, if that is another one by now. */
+  async function openOrSend(queue: string): Promise<void> {
+    try {
+      await queues.open(queue);
+    } catch (error) {
+      const place = error instanceof Misplaced ? await crossing?.findElsewhere(queue) : undefined;
+      if (!place) throw error;
+      const ids = Array.from({ length: SENT }, () => newId(place.queueId));
+      await db.query(statements.send, { queue, queue_id: place.queueId, ids });
+      relay?.sendTo(place.queueId);
+    }
+  }
 
   /** In one transaction: a batch whose rows are gone is looked at no more. Returns how many there were. */
   async function fold(transaction: Db): Promise<number> {
@@ -57,7 +82,7 @@ export function createBatchDuty({
   /** Returns whether there is more to do at once. */
   async function work(): Promise<boolean> {
     const rows = await db.transaction(fold);
-    for (const { queue } of await db.query(statements.queues)) await queues.open(queue);
+    for (const { queue } of await db.query(statements.queues)) await openOrSend(queue);
     await db.query(statements.followers);
     let areMore = false;
     for (const { id } of await db.query(statements.cancelling)) areMore = (await cancelJobs(id)) || areMore;

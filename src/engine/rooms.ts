@@ -149,7 +149,7 @@ function jobRooms(
     history: createHistory(base),
     batches,
     createBatch: createCreateBatch({ ...base, enqueue }),
-    batchDuty: createBatchDuty({ ...base, cancelJobs }),
+    batchDuty: createBatchDuty({ ...base, ...enqueue, relay, cancelJobs }),
     batchWaits: createBatchWaits({ ...base, get: batches.get }),
     explainBatch: createExplainBatch({ ...base, get: batches.get }),
   };

@@ -372,6 +372,16 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: Record<never, never>;
   };
+  'batches/send_followers': {
+    parameters: {
+      queue: string | null;
+      ids: (string | null)[] | null;
+      queue_id: number | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
   'batches/unfinished': {
     parameters: {
       most: number | null;

@@ -87,3 +87,18 @@ test('a job that is moved to another database leaves its batch, as cancelled', a
   expect(batch).toMatchObject({ state: 'ended', counts: { cancelled: 1 } });
   expect((await at.claimOne('here', { wait_seconds: 10 })).batch).toBe(null);
 });
+
+test('a follower whose queue was made again in another database arrives there, and holds up no other', async () => {
+  await at.ok('PUT', '/queues/again', { database: 'home' });
+  const after = { queue: 'again', payload: { a: 1 }, headers: { x: 'y' }, priority: 3 };
+  const { id } = await create({ queue: 'here', jobs: [{ queue: 'here' }], on_end: after, closed: true });
+  await at.ok('DELETE', '/queues/again?force=true');
+  await at.ok('PUT', '/queues/again', { database: 'east' });
+  await at.settle('ack', await at.claimOne('here'));
+  expect(await at.ok('GET', `/batches/${id}`)).toMatchObject({ state: 'succeeded' });
+  const [follower] = await at.claim('again', { wait_seconds: 20 });
+  expect(follower).toMatchObject({ payload: { a: 1 }, headers: { x: 'y', 'dibs-batch': id }, priority: 3 });
+  expect(follower.max_attempts).toBe(5);
+  await at.settle('ack', follower);
+  expect(await at.claim('again')).toEqual([]);
+});
