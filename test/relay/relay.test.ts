@@ -125,7 +125,8 @@ test('while a database is away a batch is taken, its jobs there are scheduled, a
   away = true;
   const [first] = await home().enqueue([{ queue: 'here' }, { queue: 'east.a', payload: payload(1) }]);
   expect(first?.state).toBe('ready');
-  const [, second] = await home().enqueue([
+  const [, , second] = await home().enqueue([
+    { queue: 'here' },
     { queue: 'west.a', payload: payload('w') },
     { queue: 'east.a', payload: payload(2), delay_seconds: 0.5 },
   ]);
