@@ -1,5 +1,5 @@
 -- Writes due followers down whose queue lives in another database by now, and forgets them: it was deleted, and made again there.
--- One that is in a batch itself leaves it. It takes at most as many as it is given ids.
+-- One that is in a batch itself leaves it. Without a `max_attempts` it has 0: its queue decides there. It takes at most as many as it is given ids.
 with due as materialized (
   select *
   from dibs.batch_followers

@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { until } from './until.ts';
 
@@ -25,19 +25,15 @@ export async function holdSession(
   headers: Record<string, string> = {},
 ): Promise<HeldSession> {
   const lines: Json[] = [];
-  let isOver = false;
   let text = '';
-  const gone = new EventEmitter();
-  const isGone = once(gone, 'over');
-  const over = () => {
-    isOver = true;
-    gone.emit('over');
-  };
+  const gone = new AbortController();
+  const over = () => gone.abort();
   const sent = request(`${url}/sessions`, {
     method: 'POST',
     agent: false,
     headers: { 'content-type': 'application/json', ...headers },
   });
+  const isGone = once(gone.signal, 'abort');
   const opened = new Promise<void>((resolve, reject) => {
     sent.once('error', (error) => {
       over();
@@ -64,7 +60,7 @@ export async function holdSession(
   return {
     id: lines[0].session,
     lines,
-    isOver: () => isOver,
+    isOver: () => gone.signal.aborted,
     over: isGone,
     hangUp: () => {
       sent.destroy();
