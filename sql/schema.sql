@@ -312,7 +312,13 @@ AS $function$
 begin
   return headers ->> name;
 exception when data_exception then
-  return (regexp_match(headers::text, '^.*"' || name || '":\s*"((?:[^"\\]|\\.)*)"'))[1];
+  return (
+    select h.value
+    from dibs.text_headers(headers) as h
+    where h.name = dead_letter_header.name
+    order by h.place desc
+    limit 1
+  );
 end;
 $function$;
 
@@ -330,10 +336,9 @@ begin
   return headers::jsonb - 'dibs-dead-from' - 'dibs-dead-error' || more;
 exception when data_exception then
   return (
-    regexp_replace(
-      regexp_replace(headers::text, ',?\s*"dibs-dead-(from|error)":\s*"(?:[^"\\]|\\.)*"', '', 'g'), '\s*\}\s*$', ''
-    )
-    || case when more = '{}' then '}' else ',' || substr(more::text, 2) end
+    select '{' || concat_ws(',', string_agg(h.member, ',' order by h.place), nullif(btrim(more::text, '{}'), '')) || '}'
+    from dibs.text_headers(headers) as h
+    where h.name not in ('dibs-dead-from', 'dibs-dead-error')
   )::json;
 end;
 $function$;
@@ -1228,6 +1233,16 @@ begin
       where j.queue_id = job.queue_id and j.id = job.id;
   end loop;
 end;
+$function$;
+
+CREATE OR REPLACE FUNCTION dibs.text_headers(headers json)
+ RETURNS TABLE(name text, value text, member text, place bigint)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select found.parts[2], found.parts[3], found.parts[1], found.place
+  from regexp_matches(headers::text, '("((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)")', 'g')
+    with ordinality as found (parts, place);
 $function$;
 
 CREATE OR REPLACE FUNCTION dibs.unfinished_in_batch(batch uuid, most integer)

@@ -1,6 +1,5 @@
 -- The header `name` of a dead letter. Null: it has none.
--- JSON may hold half of a surrogate pair, and PostgreSQL reads no member of such an object. Then it is found in the text, where
--- the last one of the name counts.
+-- On what PostgreSQL cannot read, see text_headers.sql. The last one of the name counts.
 create or replace function dibs.dead_letter_header(headers json, name text)
 returns text
 language plpgsql
@@ -10,7 +9,13 @@ as $function$
 begin
   return headers ->> name;
 exception when data_exception then
-  return (regexp_match(headers::text, '^.*"' || name || '":\s*"((?:[^"\\]|\\.)*)"'))[1];
+  return (
+    select h.value
+    from dibs.text_headers(headers) as h
+    where h.name = dead_letter_header.name
+    order by h.place desc
+    limit 1
+  );
 end;
 $function$;
 

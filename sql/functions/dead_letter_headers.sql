@@ -1,5 +1,5 @@
 -- The headers of a job with those of a dead letter: `queue` is where it died, `error` of what. Without a queue, they are taken away.
--- On what PostgreSQL cannot read, see dead_letter_header.sql.
+-- On what PostgreSQL cannot read, see text_headers.sql.
 create or replace function dibs.dead_letter_headers(headers json, queue text, error text)
 returns json
 language plpgsql
@@ -15,10 +15,9 @@ begin
   return headers::jsonb - 'dibs-dead-from' - 'dibs-dead-error' || more;
 exception when data_exception then
   return (
-    regexp_replace(
-      regexp_replace(headers::text, ',?\s*"dibs-dead-(from|error)":\s*"(?:[^"\\]|\\.)*"', '', 'g'), '\s*\}\s*$', ''
-    )
-    || case when more = '{}' then '}' else ',' || substr(more::text, 2) end
+    select '{' || concat_ws(',', string_agg(h.member, ',' order by h.place), nullif(btrim(more::text, '{}'), '')) || '}'
+    from dibs.text_headers(headers) as h
+    where h.name not in ('dibs-dead-from', 'dibs-dead-error')
   )::json;
 end;
 $function$;

@@ -62,5 +62,6 @@ from (values
   ('function', 'refuse_key', 'execute'),
   ('function', 'refuse_session', 'execute'),
   ('function', 'regain_keys', 'execute'),
+  ('function', 'text_headers', 'execute'),
   ('function', 'unfinished_in_batch', 'execute')
 ) as needed (kind, name, privileges)

@@ -64,6 +64,31 @@ describe('a job that becomes dead goes to the dead letter queue, as a new job', 
     expect((await at.claimOne(letters)).headers).toEqual(odd);
   });
 
+  test.each([
+    ['first', { 'dibs-dead-from': 'x', odd: '\ud800' }],
+    ['last', { odd: '\ud800', 'dibs-dead-from': 'x' }],
+    ['alone', { 'dibs-dead-from': '\ud800' }],
+    ['twice', { 'dibs-dead-error': '\ud800', 'dibs-dead-from': 'x' }],
+    [
+      'and in other names',
+      { 'a"dibs-dead-from': '\ud800', '","dibs-dead-from': ':"x', 'dibs-dead-from\\': '"}' },
+    ],
+  ])(
+    'with headers that PostgreSQL cannot read and those of a dead letter among them: %s',
+    async (_, headers) => {
+      await dies({ headers }, 'of "it"');
+      const [letter] = await lettersOf();
+      const {
+        'dibs-dead-from': from,
+        'dibs-dead-error': error,
+        ...others
+      } = headers as Record<string, string>;
+      expect(letter.headers).toEqual({ ...others, 'dibs-dead-from': queue, 'dibs-dead-error': 'of "it"' });
+      expect((await at.ok('POST', `/queues/${letters}/redrive`, { home: true })).count).toBe(1);
+      expect((await at.claimOne(queue)).headers).toEqual(others);
+    },
+  );
+
   test('after a nack without a retry', async () => {
     const { id } = await dies({
       payload: { to: 'ada' },
