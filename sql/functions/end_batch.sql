@@ -10,6 +10,7 @@ as $function$
 declare
   near_end constant integer := 128;
   batch dibs.batches;
+  is_unfinished boolean;
   follower dibs.batch_followers;
 begin
   perform from dibs.batches where id = asked and closed_at is not null and not succeeded;
@@ -17,20 +18,20 @@ begin
     return;
   end if;
   select * into batch from dibs.batches where id = asked for no key update;
-  if not found
-    or batch.succeeded
-    or dibs.unfinished_in_batch(asked, 1) > 0
-    or exists (select from dibs.batch_followers where joins = asked)
-  then
+  if not found or batch.succeeded or dibs.unfinished_in_batch(asked, 1) > 0 then
     return;
   end if;
-
+  -- One statement, so all is of one moment: a dead job that comes back is counted as dead or as unfinished.
   select
+    dibs.unfinished_in_batch(asked, 1) > 0 or exists (select from dibs.batch_followers where joins = asked),
     batch.cancelled + coalesce(sum(change) filter (where state = 'cancelled'), 0),
     batch.dead + coalesce(sum(change) filter (where state = 'dead'), 0)
-  into batch.cancelled, batch.dead
+  into is_unfinished, batch.cancelled, batch.dead
   from dibs.batch_ends
   where batch_id = asked;
+  if is_unfinished then
+    return;
+  end if;
   batch.succeeded := batch.cancelled + batch.dead = 0;
   update dibs.batches
   set finished_at = coalesce(finished_at, now()), succeeded = batch.succeeded

@@ -108,6 +108,46 @@ describe('whoever finishes the last jobs at the same moment', () => {
   });
 });
 
+describe('a batch does not end while one of its jobs comes back at the moment of the last ack', () => {
+  const settled = (jobs: Json[], more: object = {}) =>
+    jobs.map(({ id, lease_token }) => ({ id, lease_token, ...more }));
+  test.each([
+    ['is released', {}, (jobs: Json[]) => ({ releases: settled(jobs) })],
+    ['fails', {}, (jobs: Json[]) => ({ nacks: settled(jobs, { delay_seconds: 0 }) })],
+    ['becomes the head of its group', { group: 'g' }, (jobs: Json[]) => ({ acks: settled(jobs) })],
+  ])('as it %s', async (_, { group }: { group?: string }, comesBack) => {
+    for (let round = 0; round < 12; round++) {
+      queue = `q-${++names}`;
+      const [last, back] = [`${queue}.last`, `${queue}.back`];
+      await Promise.all(
+        Array.from({ length: 60 }, (_, i) => {
+          const job = { queue: back, ...(group && { group: `${i}` }) };
+          return create({ jobs: [{ queue: last }, job, ...(group ? [job] : [])] });
+        }),
+      );
+      const [acks, jobs] = [await at.claim(last, { limit: 60 }), await at.claim(back, { limit: 60 })];
+      expect([acks.length, jobs.length]).toEqual([60, 60]);
+      const one = at.ok('POST', '/jobs/settle', { acks: settled(acks) });
+      await sleep(Math.random() * 30);
+      const two = others[1]?.ok('POST', '/jobs/settle', comesBack(jobs));
+      await Promise.all([one, two]);
+      expect(await followed()).toBe(0);
+    }
+  });
+
+  test('what it reads is of one moment', async () => {
+    const { id } = await create({ jobs: [{ queue }] });
+    const job = await at.claimOne(queue);
+    const counted = client.query(
+      'select dibs.unfinished_in_batch($1, 1) from (select pg_sleep(1) offset 0) as meanwhile',
+      [id],
+    );
+    await sleep(200);
+    expect((await at.settle('ack', job)).status).toBe(200);
+    expect((await counted).rows).toEqual([{ unfinished_in_batch: 1 }]);
+  });
+});
+
 describe('while somebody holds the batch', () => {
   test('the ack of its last job waits, and other jobs of the queue do not', async () => {
     const { id } = await create({ jobs: [{ queue }] });
