@@ -1,3 +1,4 @@
+import { isOutage } from '../errors.ts';
 import type { Crossing } from '../relay/relay.ts';
 import { awayOf, isAway, type Members } from './members.ts';
 import { beingRelocated, type Place, type Placements } from './placements.ts';
@@ -10,11 +11,32 @@ export function crossingOf(self: string, members: Members, placements: Placement
       ? { database: place.moving_to ?? place.database, queueId: place.queue_id }
       : undefined;
 
+  const elsewhere = (queue: string) => ifElsewhere(placements.known(queue));
+
+  /**
+   * Looks in home whether these queues are still where they were: another replica may have deleted one, and what is sent to its
+   * number goes with it. Undefined: none of them is known to live elsewhere. While home is away, no queue is deleted.
+   */
+  function confirm(queues: string[]): Promise<unknown> | undefined {
+    const far = queues.filter(elsewhere);
+    if (far.length === 0) return undefined;
+    return Promise.all(far.map(placements.findNow)).catch((error) => {
+      if (!isOutage(error)) throw error;
+    });
+  }
+
   return {
     self,
-    place: (queues) => placements.place(queues, () => awayOf(members)),
-    elsewhere: (queue) => ifElsewhere(placements.known(queue)),
-    findElsewhere: async (queue) => ifElsewhere(await placements.find(queue)),
+    place(queues) {
+      const placed = () => placements.place(queues, () => awayOf(members));
+      const confirmed = confirm(queues);
+      return confirmed ? confirmed.then(placed) : placed();
+    },
+    elsewhere,
+    async findElsewhere(queue) {
+      await confirm([queue]);
+      return ifElsewhere(await placements.find(queue));
+    },
     async databaseOf(queueId, looksAgain) {
       const place = await placements.ofQueue(queueId, looksAgain);
       if (place && place.moving_to !== null) throw beingRelocated(place);

@@ -13,11 +13,11 @@ export class Misplaced extends Error {}
 export interface Places {
   /** The name of this database. */
   self: string;
-  /** Gives those of these queues a place that have none. Afterwards, all places are known. */
+  /** Gives those of these queues a place that have none. Afterwards, all places are known, and those elsewhere as they are now. */
   place(queues: string[]): Promise<void> | undefined;
   /** The place of a queue that lives in another database. Undefined for one that lives here, and for one that is not known. */
   elsewhere(queue: string): Place | undefined;
-  /** The same. Looks where the queue lives, if that is not known. */
+  /** The same, as it is now. Looks where the queue lives, if that is not known. */
   findElsewhere(queue: string): Promise<Place | undefined>;
   /**
    * In which database the queue with this number lives now. Undefined: it is gone. `looksAgain`: what is known was wrong.

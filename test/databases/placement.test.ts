@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
 import { onServer, openClient } from '../support/database.ts';
 import { expectProblem } from '../support/moves.ts';
@@ -90,6 +90,67 @@ test('a queue that was deleted may be created anew, in whichever database', asyn
     expect(await databaseOf(queue)).toBeDefined();
     expect((await two.call('GET', `/jobs/${answer.body.id}`)).status).toBe(200);
   }
+});
+
+describe('jobs for a queue in another database arrive, though it was deleted at another replica', () => {
+  const put = (queue: string, database: string) => one.call('PUT', `/queues/${queue}`, { database });
+  const from = async (queue: string) => {
+    await put(queue, 'a');
+    await two.call('POST', '/jobs', { queue });
+    return (await two.call('POST', '/jobs/claim', { queues: [queue] })).body.jobs[0];
+  };
+  /** The replica `two` has seen it, and does not hear that it is gone. */
+  const deleted = async (queue: string) => {
+    await put(queue, 'b');
+    expect((await two.call('POST', '/jobs', { queue })).status).toBe(201);
+    expect((await one.call('DELETE', `/queues/${queue}?force=true`)).status).toBe(204);
+  };
+  const arrived = async (queue: string) => {
+    await until(async () => {
+      const { body } = await one.call('GET', `/jobs?queue=${queue}`);
+      return body.jobs?.length === 1 && body.jobs[0].state === 'ready';
+    });
+    return (await one.call('GET', `/jobs?queue=${queue}`)).body.jobs[0].id;
+  };
+
+  test.each([
+    ['and not made again', undefined],
+    ['and made again', 'b'],
+    ['and made again in another database', 'home'],
+  ])('%s', async (how, database) => {
+    const queue = `gone-${how.replaceAll(' ', '-')}`;
+    await from(`${queue}-from`);
+    await deleted(queue);
+    if (database) await put(queue, database);
+    const jobs = [{ queue: `${queue}-from` }, { queue }];
+    const { status, body } = await two.call('POST', '/jobs/batch', { jobs });
+    expect(status).toBe(201);
+    expect(await arrived(queue)).toBe(body.jobs[1].id);
+  });
+
+  test('as follow-ups', async () => {
+    const queue = 'gone-follow-up';
+    const { id, lease_token } = await from(`${queue}-from`);
+    await deleted(queue);
+    const { status, body } = await two.call('POST', `/jobs/${id}/ack`, { lease_token, enqueue: [{ queue }] });
+    expect(status).toBe(200);
+    expect(await arrived(queue)).toBe(body.enqueued[0].id);
+  });
+
+  test('as an operation moves them', async () => {
+    const queue = 'gone-move';
+    await put(`${queue}-from`, 'a');
+    await two.call('POST', '/jobs', { queue: `${queue}-from` });
+    await deleted(queue);
+    await put(queue, 'b');
+    const { body } = await two.call('POST', '/operations', {
+      ...{ verb: 'move', queue: `${queue}-from`, to: queue },
+      filter: { states: ['ready'] },
+    });
+    await until(async () => (await one.call('GET', `/operations/${body.id}`)).body.state !== 'running');
+    expect((await one.call('GET', `/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 1 });
+    await arrived(queue);
+  });
 });
 
 test('SQL in home creates no second queue of a name that lives elsewhere', async () => {
