@@ -1,6 +1,6 @@
 import { refuse } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
-import { holdOf } from '../enqueue/holdBatches.ts';
+import { checkBatches, holdOf } from '../enqueue/holdBatches.ts';
 import { checked, queueNameOf } from '../enqueue/intoQueues.ts';
 import { takeKey } from '../enqueue/keptJobs.ts';
 import { headersOf } from '../enqueue/newJob.ts';
@@ -135,6 +135,10 @@ export function createCreateBatch(context: {
     for (;;) {
       if (await crossing?.findElsewhere(request.queue)) throw new Misplaced();
       await refuseElsewhere(all);
+      await checkBatches(
+        db,
+        followers.map(({ job }) => job),
+      );
       const queue = await queues.open(request.queue);
       // A follower comes in the commit of a job. No queue can be placed there.
       for (const { job } of followers) await queues.open(queueNameOf(job));

@@ -72,14 +72,14 @@ export function createTransact(context: {
 
   /** Runs `work`. `open` gives the jobs, and creates their queues. */
   return async function transact<T>(
-    open: () => Promise<JobToInsert[]>,
+    open: (ownBatch?: string | null) => Promise<JobToInsert[]>,
     work: Within<T>,
     turn: LockTurn,
   ): Promise<T> {
     let done: Done = { all: [], here: [], elsewhere: [] };
     const run = (transaction: Db) =>
       work(transaction, async (ownBatch) => {
-        done = await insertInto(transaction, await open(), ownBatch);
+        done = await insertInto(transaction, await open(ownBatch), ownBatch);
         return done.all;
       });
     const result = await arrivals

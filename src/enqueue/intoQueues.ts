@@ -1,11 +1,13 @@
 import { QueueGone } from '../errors.ts';
 import type { Clock } from '../postgres/clock.ts';
+import type { Database } from '../postgres/pool.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { Misplaced, type Places, queueElsewhere } from '../queues/elsewhere.ts';
 import { eachOf, inSlices } from '../slices.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import type { Capacity } from './capacity.ts';
 import { checkKeys, hasKeys, refuse, runAtOf } from './checks.ts';
+import { checkBatches } from './holdBatches.ts';
 import { type JobToInsert, toInsert } from './newJob.ts';
 
 export const queueNameOf = (job: NewJob) => job.queue ?? 'default';
@@ -56,8 +58,11 @@ export function refuseKeysElsewhere(
 
 /** Work that inserts jobs. */
 export interface IntoQueues {
-  /** Opens the jobs when nothing can refuse them any more. That creates the missing queues. A refusal leaves no queue behind. */
-  open: () => Promise<JobToInsert[]>;
+  /**
+   * Opens the jobs when nothing can refuse them any more. That creates the missing queues. A refusal leaves no queue behind.
+   * `ownBatch`: the batch of the job that adds them.
+   */
+  open: (ownBatch?: string | null) => Promise<JobToInsert[]>;
   /** The jobs whose queues are there. */
   known: JobToInsert[];
 }
@@ -71,11 +76,13 @@ export interface HowInto {
 
 /** Makes the function that checks jobs, finds their queues, and runs work within the capacity of these. */
 export function createIntoQueues({
+  db,
   queues,
   clock,
   capacity,
   crossing,
 }: {
+  db: Database;
   queues: Queues;
   clock: Clock;
   capacity: Capacity;
@@ -120,9 +127,15 @@ export function createIntoQueues({
       const inFound = () => toInsertIfFound(jobs, found, times);
       const prepared = inFound();
       const known = Array.isArray(prepared) ? prepared : await prepared;
-      const open = async () => {
+      const open = async (ownBatch?: string | null) => {
         if (known.length === jobs.length) return known;
-        const missing = [...names].filter((name) => !found.has(name));
+        const isMissing = (name: string) => !found.has(name);
+        await checkBatches(
+          db,
+          jobs.filter((job) => isMissing(queueNameOf(job))),
+          ownBatch,
+        );
+        const missing = [...names].filter(isMissing);
         for (const queue of await queues.openAll(missing, fair, isPart)) found.set(queue.name, queue);
         return inFound();
       };

@@ -401,6 +401,22 @@ describe('what does not fit is refused, and changes nothing', () => {
     expect((await at.ok('GET', `/batches?queue=${queue}`)).batches).toEqual([]);
   });
 
+  test('nor is a queue created', async () => {
+    const job = { queue, batch: UNKNOWN_ID };
+    const { id } = await at.enqueue({ queue: at.queueBeside(queue) });
+    const leased = await at.claimOne((await at.get(id)).queue);
+    for (const answer of [
+      await service.call('POST', '/jobs', job),
+      await service.call('POST', '/jobs', job, { 'idempotency-key': queue }),
+      await service.call('POST', '/jobs/batch', { jobs: [{ queue }, job] }),
+      await service.call('POST', '/batches', { queue, on_end: job }),
+      await service.call('POST', '/batches', { queue: leased.queue, on_end: job }),
+      await at.settle('ack', leased, { enqueue: [job] }),
+    ])
+      expectProblem(answer, 404, 'batch_not_found');
+    expectProblem(await service.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
+  });
+
   test('a batch that is closed twice, and a follower that joins a closed one', async () => {
     const { id } = await create({ closed: true });
     expectProblem(await service.call('POST', `/batches/${id}/close`), 409, 'batch_closed');
