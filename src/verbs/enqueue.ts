@@ -58,15 +58,12 @@ export interface Once {
 }
 
 /** What is known of the job of a request after its commit: without the payload, which may be large. */
-export interface Enqueued {
-  id: string;
-  isDuplicate: boolean;
-}
+export type Enqueued = Pick<Job, 'id' | 'deduplicated' | 'replaced'>;
 
 /** What is known of the first job of a request. */
 export function enqueuedOf(jobs: Job[]): Enqueued {
-  const [{ id, deduplicated }] = jobs as [Job];
-  return { id, isDuplicate: deduplicated === true };
+  const [{ id, deduplicated, replaced }] = jobs as [Job];
+  return { id, deduplicated, replaced };
 }
 
 /**

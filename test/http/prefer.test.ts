@@ -124,6 +124,29 @@ describe('Prefer: wait on POST /jobs', () => {
     });
   });
 
+  test.each([
+    ['true: the job waited', { replaced: true }, async () => undefined],
+    ['false: the job was leased', { replaced: false }, (queue: string) => at.claimOne(queue)],
+  ])(
+    'says whether the job was replaced, also of the finished one, and to a repeat: %s',
+    async (_, said, lease) => {
+      const queue = at.newQueue();
+      await at.ok('PUT', `/queues/${queue}`, { retention_seconds: 600 });
+      const first = await at.enqueue({ queue, unique_key: 'report', payload: 1 });
+      const leased = await lease(queue);
+      const job = { queue, unique_key: 'report', payload: 2, on_duplicate: 'replace' };
+      const keyed = { 'idempotency-key': queue };
+      const alone = post(job, { prefer: 'wait=20' });
+      const answer = post(job, { prefer: 'wait=20', ...keyed });
+      await until(async () => here.engine.waitingForJobs() === 2);
+      await at.settle('ack', leased ?? (await at.claimOne(queue)));
+      const told = { id: first.id, state: 'completed', deduplicated: true, ...said };
+      expect(await alone).toMatchObject({ status: 200, body: told });
+      expect(await answer).toMatchObject({ status: 200, body: told });
+      expect(await post(job, keyed, there)).toMatchObject({ status: 200, body: told });
+    },
+  );
+
   test('a job that was enqueued without it is not kept', async () => {
     const queue = at.newQueue();
     await post({ queue }, {});

@@ -64,9 +64,9 @@ export function finishedWithin(seconds: number, request: FastifyRequest): Afterw
         client = undefined;
         gone();
       }),
-    async finished({ id, isDuplicate }) {
+    async finished({ id, deduplicated, replaced }) {
       try {
-        const announced = !isDuplicate;
+        const announced = !deduplicated;
         const finished = await verbs.waitForEnqueued({
           id,
           from,
@@ -79,7 +79,7 @@ export function finishedWithin(seconds: number, request: FastifyRequest): Afterw
         const bytes = sizeOf(finished);
         if (client) takeAnswer(client, bytes);
         else own.take(bytes * (COPIES - 1));
-        return { ...finished, deduplicated: isDuplicate || undefined };
+        return { ...finished, deduplicated, replaced };
       } catch (error) {
         // The job was purged, the database is away, or there is no memory for the whole job. The job was enqueued, and that is the answer.
         if (error instanceof Refusal) return undefined;
