@@ -16,6 +16,7 @@ import {
 import { DEFAULT_TIMEZONE } from '../routes/schemas/schedule.ts';
 import { Refusal } from '../src/errors.ts';
 import { firstTick } from '../src/schedules/schedules.ts';
+import { circlesOf } from './deadLetters.ts';
 import { FileError, type Problem } from './problem.ts';
 import { readYaml, type Yaml } from './yaml.ts';
 
@@ -79,13 +80,23 @@ function wrongWithSchedule({ cron, timezone = DEFAULT_TIMEZONE, paused = false, 
   }
 }
 
+/** Each circle is a problem of one of its queues. */
+const circles = (queues: Map<string, QueueInFile>, { problem }: Yaml): Problem[] =>
+  circlesOf(queues.keys(), (name) => queues.get(name)?.dead_letter_queue).map(([first = '', ...others]) =>
+    problem(
+      ['queues', first, 'dead_letter_queue'],
+      `must not lead back to this queue: ${[first, ...others, first].join(' → ')}`,
+    ),
+  );
+
 const isPayload = (path: readonly string[]) =>
   path.length === 4 && path[0] === 'schedules' && path[2] === 'job' && path[3] === 'payload';
 
 const SECTIONS: Section[] = ['queues', 'schedules', 'keys'];
 
 /** @throws FileError that names each entry with a problem */
-function checkedWish({ value, problem }: Yaml): Wish {
+function checkedWish(yaml: Yaml): Wish {
+  const { value, problem } = yaml;
   compiled ??= createValidators();
   const wrong = wrongWith(compiled.frame, value);
   if (wrong) throw new FileError([problem(wrong.path, wrong.message)]);
@@ -102,8 +113,10 @@ function checkedWish({ value, problem }: Yaml): Wish {
       if (wrong) problems.push(problem([section, name, ...wrong.path], wrong.message));
     }
   }
+  const checked = wish as Wish;
+  if (problems.length === 0 && checked.queues) problems.push(...circles(checked.queues, yaml));
   if (problems.length > 0) throw new FileError(problems);
-  return wish as Wish;
+  return checked;
 }
 
 /** @throws FileError */

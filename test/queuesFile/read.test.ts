@@ -87,6 +87,21 @@ describe('what is wrong is named with its line and column', () => {
       'queues:\n  "a b": {}\n',
       'line 2, column 3: /queues/a b must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -',
     ],
+    [
+      'a dead letter queue that is its own',
+      'queues:\n  mail:\n    dead_letter_queue: mail\n',
+      'line 3, column 5: /queues/mail/dead_letter_queue must not lead back to this queue: mail → mail',
+    ],
+    [
+      'dead letter queues in a circle',
+      'queues:\n  a: { dead_letter_queue: b }\n  b: { dead_letter_queue: a }\n',
+      'line 2, column 8: /queues/a/dead_letter_queue must not lead back to this queue: a → b → a',
+    ],
+    [
+      'a circle of three, and a queue that leads into it',
+      'queues:\n  d: { dead_letter_queue: a }\n  c: { dead_letter_queue: a }\n  a: { dead_letter_queue: b }\n  b: { dead_letter_queue: c }\n',
+      'line 4, column 8: /queues/a/dead_letter_queue must not lead back to this queue: a → b → c → a',
+    ],
     ['a list', '- mail\n', 'line 1, column 1: the file must be an object'],
     ['nothing', '', 'line 1, column 1: the file must be an object'],
     [

@@ -1,0 +1,22 @@
+/** The dead letter queue of a queue. Undefined: its dead jobs stay. */
+export type DeadLetterQueueOf = (queue: string) => string | undefined;
+
+/** The queues through which the dead jobs of a queue go, itself first, up to one that is `seen`. They are seen then. */
+function pathOf(queue: string, next: DeadLetterQueueOf, seen: Set<string>): string[] {
+  const path: string[] = [];
+  for (let at: string | undefined = queue; at !== undefined && !seen.has(at); at = next(at)) {
+    seen.add(at);
+    path.push(at);
+  }
+  return path;
+}
+
+/** The circles that dead letter queues make, each as its queues in their order. */
+export function circlesOf(queues: Iterable<string>, next: DeadLetterQueueOf): string[][] {
+  const seen = new Set<string>();
+  return [...queues].flatMap((queue) => {
+    const path = pathOf(queue, next, seen);
+    const back = path.indexOf(next(path.at(-1) ?? queue) ?? '');
+    return back === -1 ? [] : [path.slice(back)];
+  });
+}
