@@ -20,3 +20,9 @@ export function circlesOf(queues: Iterable<string>, next: DeadLetterQueueOf): st
     return back === -1 ? [] : [path.slice(back)];
   });
 }
+
+/** Queues in such an order that each comes after all through which its dead jobs go. */
+export function endsFirst(queues: Iterable<string>, next: DeadLetterQueueOf): string[] {
+  const seen = new Set<string>();
+  return [...queues].flatMap((queue) => pathOf(queue, next, seen).reverse());
+}

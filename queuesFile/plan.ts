@@ -3,6 +3,7 @@ import { completeConfig, configBody } from '../routes/http/json/queueBody.ts';
 import { QueueConfig } from '../routes/schemas/queue.ts';
 import type { KeyInFile, QueueInFile, ScheduleInFile } from '../routes/schemas/queuesFile.ts';
 import { DEFAULT_TIMEZONE } from '../routes/schemas/schedule.ts';
+import { type DeadLetterQueueOf, endsFirst } from './deadLetters.ts';
 import { changesBetween, type FieldChange, fieldsOf } from './fields.ts';
 import type { Wish } from './read.ts';
 
@@ -124,6 +125,29 @@ const queuesIn = ({ queues, schedules }: Wish) =>
     ...[...(schedules?.values() ?? [])].map(({ job }) => job.queue ?? 'default'),
   ]);
 
+/** Where dead jobs go, once all is as the file says. */
+const deadLetterQueueIn =
+  ({ queues: wished }: Wish, { queues }: Now): DeadLetterQueueOf =>
+  (name) =>
+    (wished?.get(name) ?? queues.get(name)?.config)?.dead_letter_queue;
+
+/**
+ * A dead letter queue that a queue loses could make a circle with one that another queue gets. So the queues that lose
+ * theirs come first, and of those the ones to which the others lead. All else stays in the order of the file: a new dead
+ * letter queue is created beside its queue, in the same database.
+ */
+function inOrder(changes: Change[], next: DeadLetterQueueOf): Change[] {
+  const losing = new Map(
+    changes
+      .filter(({ fields }) =>
+        fields.some(({ path, before }) => path === 'dead_letter_queue' && before !== undefined),
+      )
+      .map((change) => [change.name, change]),
+  );
+  const first = endsFirst(losing.keys(), next).flatMap((name) => losing.get(name) ?? []);
+  return [...first, ...changes.filter(({ name }) => !losing.has(name))];
+}
+
 function deletions(wish: Wish, now: Now): Pick<Plan, 'changes' | 'kept'> {
   const gone = (kind: Change['kind'], names: Iterable<string>) =>
     [...names].map((name): Change => ({ kind, name, action: 'delete', fields: [] }));
@@ -142,7 +166,8 @@ function deletions(wish: Wish, now: Now): Pick<Plan, 'changes' | 'kept'> {
 
 /** What to do, so that what there is becomes what the file says. With `prune`, what it does not name is deleted. */
 export function planOf(wish: Wish, now: Now, prune: boolean): Plan {
-  const queues = compare('queue', wish.queues, now.queues, queueChanges);
+  const next = deadLetterQueueIn(wish, now);
+  const queues = inOrder(compare('queue', wish.queues, now.queues, queueChanges), next);
   const schedules = compare('schedule', wish.schedules, now.schedules, (wished: ScheduleInFile, there) =>
     changesBetween(there ? comparable(there) : {}, comparable(scheduleAfter(wished, there))),
   );

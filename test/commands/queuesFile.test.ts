@@ -18,6 +18,8 @@ const apply = (file: string, ...more: string[]) => dibs(['apply', '-', ...more],
 const diff = (file: string, ...more: string[]) => dibs(['diff', '-', ...more], { stdin: file });
 const isThere = async (path: string) => (await service.call('GET', path)).status === 200;
 
+let turns = 0;
+
 describe('dibs apply', () => {
   test('shows what differs, changes that, and then nothing', async () => {
     const file = `queues:
@@ -97,6 +99,22 @@ schedules:
       status: 2,
       stderr: expect.stringContaining('/nowhere/queues.yaml cannot be read'),
     });
+  });
+
+  test.each([
+    ['two', ['b: { dead_letter_queue: NAME.a }', 'a: {}']],
+    ['three', ['c: { dead_letter_queue: NAME.b }', 'b: { dead_letter_queue: NAME.a }', 'a: {}']],
+    ['over a queue that the file does not name', ['b: { dead_letter_queue: NAME.z }', 'a: {}']],
+  ])('dead letter queues that change places do so in one go: %s', async (_, lines) => {
+    const name = `turn${++turns}`;
+    const links = { a: 'b', b: 'c', z: 'a' };
+    for (const [queue, to] of Object.entries(links)) {
+      const config = { dead_letter_queue: `${name}.${to}` };
+      expect((await service.call('PUT', `/queues/${name}.${queue}`, config)).status).toBe(200);
+    }
+    const file = `queues:\n${lines.map((line) => `  ${name}.${line.replace('NAME', name)}\n`).join('')}`;
+    expect(await apply(file)).toMatchObject({ status: 0, stderr: '' });
+    expect(await diff(file)).toMatchObject({ status: 0 });
   });
 
   test('a refusal of Dibs ends it, and says what was done before', async () => {

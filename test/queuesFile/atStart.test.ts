@@ -77,6 +77,13 @@ keys:
     expect((await body('/audit?queue=start.mail')).entries).toHaveLength(4);
   });
 
+  test('dead letter queues that change places hold up no start', async () => {
+    await service.call('PUT', '/queues/turn.a', { dead_letter_queue: 'turn.b' });
+    const path = fileOf('queues:\n  turn.b: { dead_letter_queue: turn.a }\n  turn.a: {}\n');
+    expect(await applied(path)).toEqual([`QUEUES_FILE ${path}: 2 of 2 differences are applied`]);
+    expect((await body('/queues/turn.b')).config.dead_letter_queue).toBe('turn.a');
+  });
+
   test('replicas that start at once with one file agree', async () => {
     const queues = Array.from({ length: 20 }, (_, i) => `  many.q${i}: { max_leased: ${i + 1} }\n`).join('');
     const path = fileOf(`queues:\n${queues}`);
