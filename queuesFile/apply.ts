@@ -22,6 +22,10 @@ export interface Planned {
   make(change: Change): Promise<boolean>;
 }
 
+/** By each dead letter queue, a queue that has it. The PUT of that one creates it, in the same database. */
+const sourcesOf = ({ queues = new Map() }: Wish): Map<string | undefined, string> =>
+  new Map([...queues].map(([name, { dead_letter_queue }]) => [dead_letter_queue, name]));
+
 /** Compares what there is with what a file says. Nothing is changed yet. */
 export async function planFor(place: Place, wish: Wish, prune: boolean): Promise<Planned> {
   const now: Now = {
@@ -29,15 +33,24 @@ export async function planFor(place: Place, wish: Wish, prune: boolean): Promise
     schedules: wish.schedules ? await place.schedules() : new Map(),
     keys: wish.keys ? await place.keys() : new Map(),
   };
+  const sources = sourcesOf(wish);
+  const put = new Set<string>();
+
+  async function putQueue(name: string): Promise<void> {
+    if (put.has(name)) return;
+    const { database, ...config }: QueueInFile = wish.queues?.get(name) ?? {};
+    await place.putQueue(name, now.queues.has(name) ? config : { ...config, database });
+    put.add(name);
+  }
+
   return {
     plan: planOf(wish, now, prune),
     async make({ kind, name, action }) {
       if (action === 'delete' && kind === 'queue') return place.deleteQueue(name);
       if (action === 'delete') await place.deleteSchedule(name);
-      else if (kind === 'queue') {
-        const { database, ...config }: QueueInFile = wish.queues?.get(name) ?? {};
-        await place.putQueue(name, action === 'create' ? { ...config, database } : config);
-      } else {
+      else if (kind === 'queue')
+        await putQueue(wish.queues?.has(name) ? name : (sources.get(name) as string));
+      else {
         const wished = wish.schedules?.get(name) as ScheduleNow;
         await place.putSchedule(name, scheduleAfter(wished, now.schedules.get(name)));
       }

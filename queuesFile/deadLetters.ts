@@ -26,3 +26,10 @@ export function endsFirst(queues: Iterable<string>, next: DeadLetterQueueOf): st
   const seen = new Set<string>();
   return [...queues].flatMap((queue) => pathOf(queue, next, seen).reverse());
 }
+
+/** Queues, and all queues through which their dead jobs go. */
+export function withDeadLetterQueues(queues: Iterable<string>, next: DeadLetterQueueOf): Set<string> {
+  const seen = new Set<string>();
+  for (const queue of queues) pathOf(queue, next, seen);
+  return seen;
+}

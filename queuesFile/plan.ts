@@ -3,7 +3,7 @@ import { completeConfig, configBody } from '../routes/http/json/queueBody.ts';
 import { QueueConfig } from '../routes/schemas/queue.ts';
 import type { KeyInFile, QueueInFile, ScheduleInFile } from '../routes/schemas/queuesFile.ts';
 import { DEFAULT_TIMEZONE } from '../routes/schemas/schedule.ts';
-import { type DeadLetterQueueOf, endsFirst } from './deadLetters.ts';
+import { type DeadLetterQueueOf, endsFirst, withDeadLetterQueues } from './deadLetters.ts';
 import { changesBetween, type FieldChange, fieldsOf } from './fields.ts';
 import type { Wish } from './read.ts';
 
@@ -148,20 +148,31 @@ function inOrder(changes: Change[], next: DeadLetterQueueOf): Change[] {
   return [...first, ...changes.filter(({ name }) => !losing.has(name))];
 }
 
-function deletions(wish: Wish, now: Now): Pick<Plan, 'changes' | 'kept'> {
+/** Queues that the file names only as dead letter queues, and that are not there. */
+function missing({ queues: wished = new Map() }: Wish, { queues }: Now): Change[] {
+  const names = new Set([...wished.values()].flatMap(({ dead_letter_queue }) => dead_letter_queue ?? []));
+  return [...names]
+    .filter((name) => !wished.has(name) && !queues.has(name))
+    .map((name) => ({ kind: 'queue', name, action: 'create', fields: [] }));
+}
+
+/** A queue that stays keeps its dead letter queue: without it, its dead jobs would stay where they are. */
+function deletions(wish: Wish, now: Now, next: DeadLetterQueueOf): Pick<Plan, 'changes' | 'kept'> {
   const gone = (kind: Change['kind'], names: Iterable<string>) =>
     [...names].map((name): Change => ({ kind, name, action: 'delete', fields: [] }));
   const schedules = wish.schedules
     ? [...now.schedules.keys()].filter((name) => !wish.schedules?.has(name))
     : [];
-  const named = queuesIn(wish);
+  const named = withDeadLetterQueues(queuesIn(wish), next);
   const unnamed = wish.queues ? [...now.queues].filter(([name]) => !named.has(name)) : [];
-  const empty = unnamed.filter(([, { jobs }]) => jobs === 0).map(([name]) => name);
-  return {
-    // A schedule would make its queue again.
-    changes: [...gone('schedule', schedules), ...gone('queue', empty)],
-    kept: unnamed.filter(([, { jobs }]) => jobs > 0).map(([name, { jobs }]) => ({ name, jobs })),
-  };
+  const kept = unnamed.filter(([, { jobs }]) => jobs > 0).map(([name, { jobs }]) => ({ name, jobs }));
+  const staying = withDeadLetterQueues(
+    kept.map(({ name }) => name),
+    next,
+  );
+  const empty = unnamed.map(([name]) => name).filter((name) => !staying.has(name));
+  // A schedule would make its queue again.
+  return { changes: [...gone('schedule', schedules), ...gone('queue', empty)], kept };
 }
 
 /** What to do, so that what there is becomes what the file says. With `prune`, what it does not name is deleted. */
@@ -172,14 +183,14 @@ export function planOf(wish: Wish, now: Now, prune: boolean): Plan {
     changesBetween(there ? comparable(there) : {}, comparable(scheduleAfter(wished, there))),
   );
   const keys = keyChanges(wish, now);
-  const { changes, kept } = prune ? deletions(wish, now) : { changes: [], kept: [] };
+  const { changes, kept } = prune ? deletions(wish, now, next) : { changes: [], kept: [] };
   const elsewhere = [...(wish.queues ?? [])].flatMap(([name, { database: wished }]) => {
     const database = now.queues.get(name)?.database;
     return wished !== undefined && database !== undefined && wished !== database
       ? [{ name, database, wished }]
       : [];
   });
-  return { changes: [...queues, ...schedules, ...changes], keys, kept, elsewhere };
+  return { changes: [...queues, ...missing(wish, now), ...schedules, ...changes], keys, kept, elsewhere };
 }
 
 export const isDone = ({ changes, keys, elsewhere }: Plan): boolean =>

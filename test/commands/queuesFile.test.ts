@@ -101,6 +101,26 @@ schedules:
     });
   });
 
+  test('a dead letter queue that is gone is made again beside its queue, and nothing else is changed', async () => {
+    const file =
+      'queues:\n  again: { dead_letter_queue: again.dead }\n  again.too: { dead_letter_queue: again.dead }\n';
+    expect((await diff(file)).stdout).toBe(`+ queue "again"
+    + dead_letter_queue: "again.dead"
++ queue "again.too"
+    + dead_letter_queue: "again.dead"
++ queue "again.dead"
+3 to create
+`);
+    expect((await apply(file)).stdout).toContain('3 changes are made.\n');
+    expect(await diff(file)).toMatchObject({ status: 0, stdout: 'No differences.\n' });
+    await service.call('PUT', '/queues/again.dead', { max_attempts: 7 });
+    expect(await diff(file)).toMatchObject({ status: 0, stdout: 'No differences.\n' });
+    await service.call('DELETE', '/queues/again.dead');
+    expect(await diff(file)).toMatchObject({ status: 2, stdout: '+ queue "again.dead"\n1 to create\n' });
+    expect(await apply(file)).toMatchObject({ status: 0 });
+    expect(await isThere('/queues/again.dead')).toBe(true);
+  });
+
   test.each([
     ['two', ['b: { dead_letter_queue: NAME.a }', 'a: {}']],
     ['three', ['c: { dead_letter_queue: NAME.b }', 'b: { dead_letter_queue: NAME.a }', 'a: {}']],
@@ -194,6 +214,29 @@ Queue "full" is kept: it has 1 job.
     const stdin = 'schedules: {}\n';
     expect((await at(['apply', '-', '--prune', '--yes'], { stdin })).stdout).toContain('- schedule "stays"');
     expect(await names()).toContain('empty');
+  });
+
+  test('a queue that is named only as the dead letter queue of a queue that stays, stays', async () => {
+    const file = join(folder, 'letters.yaml');
+    writeFileSync(
+      file,
+      'queues:\n  x: { max_attempts: 1, dead_letter_queue: x.dead }\n  y: {}\nschedules:\n  t: { cron: "0 4 * * *", job: { queue: ticks } }\n',
+    );
+    const letters = (queue: string) =>
+      own.call('PUT', `/queues/${queue}`, { dead_letter_queue: `${queue}.dead` });
+    for (const queue of ['x.dead', 'y', 'ticks', 'full', 'unnamed']) await letters(queue);
+    await own.call('POST', '/jobs', { queue: 'full' });
+    expect(await at(['apply', file])).toMatchObject({ status: 0 });
+    const told = await at(['diff', file, '--prune']);
+    expect(told.stdout).toContain('- queue "unnamed"\n- queue "unnamed.dead"\n');
+    expect(await at(['apply', file, '--prune', '--yes'])).toMatchObject({ status: 0 });
+    const left = await names();
+    expect(left).toEqual(
+      expect.arrayContaining(['x', 'x.dead', 'x.dead.dead', 'y', 'ticks', 'ticks.dead', 'full', 'full.dead']),
+    );
+    // The file takes the dead letter queue of y away.
+    for (const gone of ['y.dead', 'unnamed', 'unnamed.dead']) expect(left).not.toContain(gone);
+    expect(await at(['diff', file, '--prune'])).toMatchObject({ status: 0 });
   });
 });
 

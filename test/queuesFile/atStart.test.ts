@@ -84,6 +84,14 @@ keys:
     expect((await body('/queues/turn.b')).config.dead_letter_queue).toBe('turn.a');
   });
 
+  test('a dead letter queue that is gone is made again', async () => {
+    const path = fileOf('queues:\n  again: { dead_letter_queue: again.dead }\n');
+    await applied(path);
+    await service.call('DELETE', '/queues/again.dead');
+    expect(await applied(path)).toEqual([`QUEUES_FILE ${path}: 1 of 1 differences are applied`]);
+    expect((await service.call('GET', '/queues/again.dead')).status).toBe(200);
+  });
+
   test('replicas that start at once with one file agree', async () => {
     const queues = Array.from({ length: 20 }, (_, i) => `  many.q${i}: { max_leased: ${i + 1} }\n`).join('');
     const path = fileOf(`queues:\n${queues}`);
