@@ -1,5 +1,6 @@
 -- The queues through which dead jobs would go that first go to :dead_letter_queue, in their order. Another one that is named
--- there and does not exist ends it. They make no circle. So a path with :name in it would make one.
+-- there and does not exist ends it. So does one that comes again: an import can make a circle. A path with :name at its end
+-- would make one.
 with recursive path as (
   select :dead_letter_queue::text as name, 1 as place
   union all
@@ -7,7 +8,7 @@ with recursive path as (
   from path
   join dibs.queues q on q.name = path.name
   where q.dead_letter_queue is not null and path.name <> :name::text
-)
+) cycle name set is_again using walked
 select name
 from path
 order by place;

@@ -210,6 +210,22 @@ test('a queue of the same id or name is in the way, and nothing is written; --ne
   expect(ids(await jobsOf(url))).toEqual(ids(jobs));
 });
 
+test('dead letter queues in a circle, of two Dibs together, hold up no request, and can be changed', async () => {
+  const [from, to] = [await service(await target()), await service(await target())];
+  const put = (at: Service, name: string, dead_letter_queue?: string) =>
+    at.call('PUT', `/queues/${name}`, { dead_letter_queue });
+  await put(from, 'b', 'a');
+  await from.call('DELETE', '/queues/a');
+  await put(to, 'a', 'b');
+  await imported(to.databaseUrl, await exported(from.databaseUrl, 'circle.ndjson'), true);
+  const { config } = (await to.call('GET', '/queues/b')).body;
+  expect(config).toMatchObject({ dead_letter_queue: 'a' });
+  expect(await put(to, 'c', 'a')).toMatchObject({ status: 200 });
+  expect(await put(to, 'a', 'b')).toMatchObject({ status: 400 });
+  expect(await put(to, 'a', 'end')).toMatchObject({ status: 200 });
+  expect(await put(to, 'c', 'b')).toMatchObject({ status: 200 });
+});
+
 test('an import that is repeated does nothing twice, also when its jobs are done meanwhile', async () => {
   const url = await target();
   await imported(url);
