@@ -15,8 +15,11 @@ writeCurrent('openapi/openapi-3.0.json', `${JSON.stringify(toOpenApi30(document)
 const { $schema: _, definitions, ...queues } = queuesFileSchema();
 writeCurrent('openapi/queues.schema.json', `${JSON.stringify(queuesFileSchema(), null, 2)}\n`);
 
-/** The value `queues` of the chart is a queues file. Its other values are described by hand. */
+/** The value `queues` of the chart is a queues file that Helm has read. The other values are described by hand. */
 const VALUES = 'deploy/helm/values.schema.json';
+queues.properties.schedules.additionalProperties.properties.job.properties.payload.description =
+  'Any JSON value. Helm writes it anew: its members in another order, and its numbers as floats. 9007199254740993 becomes ' +
+  '9007199254740992, and 1.0 becomes 1. Where that matters, make the number a string, or use `dibs apply`. Default: null.';
 const values = JSON.parse(readFileSync(VALUES, 'utf8'));
 Object.assign(values, { properties: { ...values.properties, queues }, definitions });
 writeCurrent(VALUES, `${JSON.stringify(values, null, 2)}\n`);
