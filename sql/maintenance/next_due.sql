@@ -32,6 +32,15 @@ with next_due (duty, at) as (
   union all
   select 'operations', (select now() from dibs.operations where state = 'running' limit 1)
   union all
+  -- Whoever works on a relocation says until when. After that time, nobody does.
+  select 'relocations', (
+    select greatest(worked_until, now())
+    from dibs.relocations
+    where phase <> 'ended'
+    order by worked_until
+    limit 1
+  )
+  union all
   select 'prune_jobs', (
     select min(first.finished_at + kept.seconds * interval '1 second')
     from dibs.queues q

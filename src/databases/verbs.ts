@@ -1,4 +1,5 @@
 import type { Claims } from '../claim/claims.ts';
+import { aroundRooms } from '../engine/around.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import type { Rooms } from '../engine/rooms.ts';
 import { queueNameOf } from '../enqueue/intoQueues.ts';
@@ -108,7 +109,7 @@ export function verbsOfSeveral(context: {
     ...relayedLooks(way, lead),
     ...relayedChanges(way, lead),
     ...queuesOfSeveral(lead, members, placements),
-    relocateQueue: relocations.start,
+    ...aroundRooms({ relocateQueue: relocations.start }, home.base),
 
     async enqueue(request) {
       const wish = await databaseOfBatch(request.jobs);

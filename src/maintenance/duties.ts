@@ -66,8 +66,6 @@ const GROUPS_MS = 60_000;
 /** Moves queues to other databases. */
 export interface Relocations {
   run(): Promise<boolean>;
-  /** Whether there is work while the replica dozes. */
-  hasWork(): boolean;
 }
 
 interface Context {
@@ -119,7 +117,7 @@ const always = () => true;
 
 /**
  * All duties. While the replica dozes, the due look (sql/maintenance/next_due.sql) says when `rescue`, `promote`,
- * `expire`, `schedules`, `operations` and `prune_jobs` run.
+ * `expire`, `schedules`, `operations`, `relocations` and `prune_jobs` run.
  */
 function dutiesOf(context: Context): Duty[] {
   const { clock, repair, claims, keys, arrivals, count, operations, rest, relay, relocations } = context;
@@ -173,16 +171,7 @@ function dutiesOf(context: Context): Duty[] {
     { name: 'cut_audit', everyMs: CUT_MS, ...unseen(cutTable(context, 'audit')) },
     { name: 'queue_numbers', everyMs: QUEUE_NUMBERS_MS, run: context.queueNumbers.run },
     ...(relay ? [{ name: 'relay', everyMs: RELAY_MS, run: relay.run, worksNow: relay.hasWork }] : []),
-    ...(relocations
-      ? [
-          {
-            name: 'relocations',
-            everyMs: RELOCATIONS_MS,
-            run: relocations.run,
-            worksNow: relocations.hasWork,
-          },
-        ]
-      : []),
+    ...(relocations ? [{ name: 'relocations', everyMs: RELOCATIONS_MS, run: relocations.run }] : []),
     { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
 
     // These send a statement only when there is something to do, or somebody looks at the metrics.

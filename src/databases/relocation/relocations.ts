@@ -39,8 +39,6 @@ export function createRelocations(context: {
   const stopping = new AbortController();
   const working = new Set<Promise<void>>();
   const served = servedCallers();
-  /** There are some that nobody may be working on. */
-  let isBehind = false;
 
   async function check({ queue, to, dry_run }: RelocateRequest): Promise<Place> {
     const place = await placements.findNow(queue);
@@ -69,7 +67,6 @@ export function createRelocations(context: {
   async function run(): Promise<boolean> {
     while (working.size < AT_ONCE && !stopping.signal.aborted) {
       const relocation = await record.take(served.list());
-      isBehind = relocation !== undefined || working.size > 0;
       if (!relocation) return false;
       served.add(relocation.actor);
       const done: Promise<void> = work(relocation)
@@ -97,7 +94,6 @@ export function createRelocations(context: {
 
     /** The duty. */
     run,
-    hasWork: () => isBehind,
 
     async stop(): Promise<void> {
       stopping.abort();
