@@ -41,6 +41,22 @@ with next_due (duty, at) as (
     limit 1
   )
   union all
+  -- Jobs that a worker has may keep a cancelled batch open for long. Nothing is due for it then.
+  select 'batches', least(
+    (select now() from dibs.batch_ends limit 1),
+    (select due_at from dibs.batch_followers where due_at is not null order by due_at limit 1),
+    (
+      select now()
+      from dibs.batches b
+      where b.cancelled_at is not null
+        and b.finished_at is null
+        and exists (
+          select from dibs.jobs j where j.batch_id = b.id and j.state in ('scheduled', 'blocked', 'ready')
+        )
+      limit 1
+    )
+  )
+  union all
   select 'prune_jobs', (
     select min(first.finished_at + kept.seconds * interval '1 second')
     from dibs.queues q

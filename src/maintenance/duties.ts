@@ -117,7 +117,7 @@ const always = () => true;
 
 /**
  * All duties. While the replica dozes, the due look (sql/maintenance/next_due.sql) says when `rescue`, `promote`,
- * `expire`, `schedules`, `operations`, `relocations` and `prune_jobs` run.
+ * `expire`, `schedules`, `operations`, `relocations`, `batches` and `prune_jobs` run.
  */
 function dutiesOf(context: Context): Duty[] {
   const { clock, repair, claims, keys, arrivals, count, operations, rest, relay, relocations } = context;

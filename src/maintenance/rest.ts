@@ -7,8 +7,8 @@ import { createStages, type Stages, type Times } from './stages.ts';
  *   awake   Something was done here, or on another replica, in the last AWAKE_MS. All duties run at their periods. A
  *           replica that hears no notifications is always awake: nobody can tell it what becomes due.
  *   dozing  Its duties rest. One statement every LOOK_MS, the due look, tells what is due and when something is next: a
- *           lease that ends, a `run_at`, an `expires_at`, a tick, a retention, an operation, a relocation. What is
- *           due is done at once.
+ *           lease that ends, a `run_at`, an `expires_at`, a tick, a retention, an operation, a relocation, a
+ *           batch. What is due is done at once.
  *   asleep  Nobody asked for ASLEEP_MS. It sends nothing until the next time that it knows of.
  *
  * The replicas share the due looks. The replica that looks tells the others in the same statement, by NOTIFY. Then they
