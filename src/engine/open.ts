@@ -46,10 +46,11 @@ export interface Engines {
 }
 
 /** Notifications may have been lost, or what a replica was about to do: all that waits looks once. */
-function lookAnywhere({ claims, waits, repair }: Rooms): void {
+function lookAnywhere({ claims, waits, repair, relay }: Rooms): void {
   claims.wakeAll();
   waits.look();
   repair.lookAgain();
+  relay?.lookAgain();
 }
 
 /** What the rooms hear from the other replicas. */

@@ -193,6 +193,11 @@ export function createRelay(context: {
       return false;
     },
 
+    /** A replica may have been killed before it sent what it wrote down: the duty looks, also while this one dozes. */
+    lookAgain(): void {
+      isBehind = true;
+    },
+
     /** Whether there is work for the duty while the replica dozes. */
     hasWork: () => isBehind || waiting.jobs > 0,
 

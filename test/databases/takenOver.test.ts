@@ -71,3 +71,33 @@ test('other replicas that rest are told before a relocation begins', async () =>
   await until(() => heard.some((payload) => payload?.startsWith('active ')), { withinMs: 5000 });
   await client.end();
 });
+
+/** A replica has looked, and something was due. It made a job for a queue elsewhere, and was killed before it had sent it. */
+const leaveOnItsWay = (queue: string) =>
+  onServer(
+    databases.home.url,
+    `with looked as (select pg_notify('dibs', 'looked killed 0')),
+     made as (select dibs.new_id(queue_id) as id, queue_id, name from dibs.placements where name = $1)
+     insert into dibs.relay (id, queue_id, queue, job, bytes)
+     select id, queue_id, name,
+       row(id, 0, null, 0, 5, null, '{}', '1', null, null, null, null, null, null)::dibs.new_job, 3
+     from made, looked`,
+    [queue],
+  );
+
+test('what a killed replica made for another database arrives, though the others doze', async () => {
+  await doomed.end('SIGKILL');
+  await survivor.call('PUT', '/queues/elsewhere', { database: 'b' });
+  await sleep(6 * AWAKE_MS);
+  await leaveOnItsWay('elsewhere');
+  await until(
+    async () => {
+      const rows = await onServer(
+        databases.b.url,
+        `select from dibs.jobs j join dibs.queues q on q.id = j.queue_id where q.name = 'elsewhere'`,
+      );
+      return rows.length === 1;
+    },
+    { withinMs: 15_000 },
+  );
+});
