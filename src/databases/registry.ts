@@ -81,9 +81,13 @@ async function addToHome(home: Database, registry: Registry, name: string, id: s
 export async function checkIdentity({ homeId, known }: Registry, name: string, db: Db): Promise<Identity> {
   const variable = variableOf(name);
   const identity = await identityOf(db);
-  const same = [...known].find(([other, id]) => other !== name && id === identity.id)?.[0];
-  if (identity.id === homeId || same !== undefined)
-    throw new StartError(`${variable} and ${variableOf(same ?? HOME)} lead to the same database.`);
+  if (identity.id === homeId)
+    throw new StartError(`${variable} and ${variableOf(HOME)} lead to the same database.`);
+  const other = [...known].find(([other, id]) => other !== name && id === identity.id)?.[0];
+  if (other !== undefined)
+    throw new StartError(
+      `${variable} leads to the database "${other}" of this Dibs, and ${variableOf(other)} is for that one.`,
+    );
   const before = known.get(name);
   if (before !== undefined && before !== identity.id)
     throw new StartError(`${variable} leads to another database than before.`);

@@ -12,6 +12,7 @@ import { crossingOf } from './crossing.ts';
 import { gated } from './gated.ts';
 import { createLead } from './lead.ts';
 import type { Members } from './members.ts';
+import { outageOf } from './named.ts';
 import { createPlacements, type Placements } from './placements.ts';
 import { watchReadiness } from './readiness.ts';
 import { acceptingIn, checkIn, type Registry } from './registry.ts';
@@ -62,6 +63,14 @@ async function untilOpen(open: () => Promise<void>, failed: (error: unknown) => 
     }
 }
 
+/** A start is refused. What has begun is stopped first: it would go on without its pools, and the process would not end. */
+const afterStop =
+  (stop: () => Promise<void>, log: OpenOptions['log']) =>
+  async (refusal: unknown): Promise<never> => {
+    await stop().catch((error) => log(error, 'a refused start was not stopped whole'));
+    throw refusal;
+  };
+
 /** A queue goes to another database, or has gone. What waits here looks where it is now. */
 const hearPlaced = (placements: Placements, wake: (queue: string) => void) => (queue?: string) => {
   placements.changed(queue);
@@ -107,14 +116,15 @@ export async function openSeveral(
   const home = add(HOME, homeDb, options.listenUrl);
   const stopping = new AbortController();
   const opening: Promise<void>[] = [];
-  for (const { name, db, listenUrl, migrate } of list) {
+  /** Opens a database beside home. One that home knows, and that is away, is opened when it is back. */
+  async function open({ name, db, listenUrl, migrate }: OtherDatabase): Promise<void> {
     let isOpen = false;
     const engine = add(
       name,
       gated(name, db, () => isOpen),
       listenUrl,
     );
-    const open = async () => {
+    const tryOpen = async () => {
       await migrate();
       await checkIn(homeDb, registry, name, db);
       isOpen = true;
@@ -122,12 +132,22 @@ export async function openSeveral(
     };
     const failed = (error: unknown) => log(error, `the database "${name}" is not open yet`);
     const isKnown = registry.known.has(name);
-    await open().catch((error) => {
-      if (!isKnown || !isOutage(error)) throw error;
-      opening.push(untilOpen(open, failed, stopping.signal));
+    await tryOpen().catch((error) => {
+      if (!isKnown || !isOutage(error)) return outageOf(name)(error);
+      opening.push(untilOpen(tryOpen, failed, stopping.signal));
     });
   }
-  await home.begin();
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await relocations.stop();
+    await Promise.all(opening);
+    await Promise.all([...members.values()].map((engine) => engine.stop()));
+  }
+  async function begin(): Promise<void> {
+    for (const other of list) await open(other);
+    await home.begin();
+  }
+  await begin().catch(afterStop(stop, log));
 
   const engines = [...members.values()];
   const lead = createLead(members, placements);
@@ -151,11 +171,6 @@ export async function openSeveral(
       for (const engine of engines) engine.stopWaiting();
     },
 
-    async stop() {
-      stopping.abort();
-      await relocations.stop();
-      await Promise.all(opening);
-      await Promise.all(engines.map((engine) => engine.stop()));
-    },
+    stop,
   };
 }

@@ -171,7 +171,7 @@ test('dibs doctor finds a database that is away, one that is another one, and on
   expect(away.of('a', 'places')).toMatchObject([{ level: 'ok' }]);
   const swapped = await doctor({ DATABASE_URL_A: urlOf(b), DATABASE_URL_B: urlOf(a) });
   expect(swapped.of('a', 'identity')).toMatchObject([
-    { level: 'problem', found: expect.stringContaining('lead to the same database') },
+    { level: 'problem', found: expect.stringContaining('DATABASE_URL_A leads to the database "b"') },
   ]);
   const lacks = await doctor({ DATABASE_URL_B: '' });
   expect(lacks.of('home', 'identity')).toMatchObject([

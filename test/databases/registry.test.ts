@@ -61,11 +61,13 @@ test('a replica that lacks a database which home knows does not start', async ()
 test('two names for one database are refused, and so are names that are exchanged', async () => {
   const [home, a, b] = (await databases(3)) as [string, string, string];
   await expect(start(home, { a, b: a })).rejects.toThrow(
-    'DATABASE_URL_B and DATABASE_URL_A lead to the same',
+    'DATABASE_URL_B leads to the database "a" of this Dibs, and DATABASE_URL_A is for that one.',
   );
   await expect(start(home, { a: home })).rejects.toThrow('DATABASE_URL_A and DATABASE_URL lead to the same');
   await start(home, { a, b });
-  await expect(start(home, { a: b, b: a })).rejects.toThrow(StartError);
+  await expect(start(home, { a: b, b: a })).rejects.toThrow(
+    'DATABASE_URL_A leads to the database "b" of this Dibs, and DATABASE_URL_B is for that one.',
+  );
 });
 
 test('a URL that leads to another database than before is refused', async () => {

@@ -422,7 +422,7 @@ describe('an export of three databases', () => {
       { name: 'b', url: a.url },
     ];
     await expect(exported({ ...source, others: swapped }, 'swapped')).rejects.toThrow(
-      'lead to the same database',
+      'DATABASE_URL_A leads to the database "b" of this Dibs, and DATABASE_URL_B is for that one.',
     );
     await expect(exported({ url: a.url, others: [] }, 'no-home')).rejects.toThrow('Give the URL of its home');
   });
