@@ -20,3 +20,18 @@ export function engineAt(members: Members, place: Place): DatabaseEngine {
 /** The engines of the databases of these queues, as far as they are known. */
 export const enginesOf = (queues: string[], members: Members, placements: Placements): Set<DatabaseEngine> =>
   new Set(queues.flatMap((queue) => members.get(placements.known(queue)?.database ?? HOME) ?? []));
+
+/** The place of the queue with this number, as the databases tell it that are there. Undefined: none of them has it. */
+export async function placeAmong(members: Members, queueId: number): Promise<Place | undefined> {
+  const there = [...members.values()].filter((engine) => !isAway(engine));
+  const asked = await Promise.allSettled(there.map(({ base }) => base.queues.byId(queueId)));
+  for (const [i, one] of asked.entries())
+    if (one.status === 'fulfilled' && one.value)
+      return {
+        queue_id: queueId,
+        name: one.value.name,
+        database: (there[i] as DatabaseEngine).name,
+        moving_to: null,
+      };
+  return undefined;
+}

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LruMap } from 'toad-cache';
 import { HOME } from '../config/databases.ts';
-import { jobNotFound, unavailable } from '../errors.ts';
+import { isOutage, jobNotFound, unavailable } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import { gathering } from '../postgres/gathering.ts';
 import type { Database, Db } from '../postgres/pool.ts';
@@ -38,8 +38,11 @@ const statements = {
   count: planned('databases/count'),
 };
 
+/** Asks the databases that are there for a queue by its number. */
+type AmongOthers = (queueId: number) => Promise<Place | undefined>;
+
 /** The places that this replica knows, and how it looks up others. */
-function createKnownPlaces(home: Database) {
+function createKnownPlaces(home: Database, amongOthers: AmongOthers) {
   const byName = new LruMap<Place>(MOST_KNOWN);
   const byId = new LruMap<Place>(MOST_KNOWN);
 
@@ -62,6 +65,11 @@ function createKnownPlaces(home: Database) {
       return keys.map((key) => places.get(key));
     });
 
+  const findById = finding<number>(
+    (ids) => home.query(statements.byIds, { ids }),
+    ({ queue_id }) => queue_id,
+  );
+
   return {
     byName,
     byId,
@@ -70,10 +78,16 @@ function createKnownPlaces(home: Database) {
       (names) => home.query(statements.byNames, { names }),
       ({ name }) => name,
     ),
-    findById: finding<number>(
-      (ids) => home.query(statements.byIds, { ids }),
-      ({ queue_id }) => queue_id,
-    ),
+    findById,
+
+    /** The same. Where home cannot tell, the database of the queue does, which serves its jobs without home. */
+    findWithoutHome: (queueId: number): Promise<Place | undefined> =>
+      findById(queueId).catch(async (error) => {
+        const place = isOutage(error) ? await amongOthers(queueId) : undefined;
+        if (!place) throw error;
+        remember([place]);
+        return place;
+      }),
 
     /** What is known of a queue may be wrong. */
     forget(name: string): void {
@@ -130,8 +144,9 @@ function createSettling(findNow: (name: string) => Promise<Place | undefined>) {
  * In which database each queue lives: dibs.placements in home, as far as this replica has looked. What it knows stays until
  * `forget` or `changed`, so it serves on while home is away. @throws Refusal `unavailable` where home would have to be asked, and is away
  */
-export function createPlacements(home: Database) {
-  const { byName, byId, remember, findByName, findById, forget, forgetAll } = createKnownPlaces(home);
+export function createPlacements(home: Database, amongOthers: AmongOthers = async () => undefined) {
+  const known = createKnownPlaces(home, amongOthers);
+  const { byName, byId, remember, findByName, findById, forget, forgetAll } = known;
 
   /** The place of a queue as it is now, whatever is known of it. */
   async function findNow(name: string): Promise<Place | undefined> {
@@ -152,12 +167,9 @@ export function createPlacements(home: Database) {
 
     /** The place of a queue has changed. Without a name: that of any queue may have. */
     changed(name?: string): void {
-      if (name === undefined) {
-        forgetAll();
-        return;
-      }
-      forget(name);
-      settling.look(name);
+      if (name === undefined) forgetAll();
+      else forget(name);
+      if (name !== undefined) settling.look(name);
     },
 
     /** The place of a queue. Undefined when it has none. */
@@ -169,7 +181,7 @@ export function createPlacements(home: Database) {
       if (queueId === undefined) throw jobNotFound(id);
       return (
         byId.get(queueId) ??
-        findById(queueId).then((place) => {
+        known.findWithoutHome(queueId).then((place) => {
           if (!place) throw jobNotFound(id);
           return place;
         })

@@ -11,7 +11,7 @@ import { claimsOfSeveral } from './claims.ts';
 import { crossingOf } from './crossing.ts';
 import { gated } from './gated.ts';
 import { createLead } from './lead.ts';
-import type { Members } from './members.ts';
+import { type Members, placeAmong } from './members.ts';
 import { outageOf } from './named.ts';
 import { createPlacements, type Placements } from './placements.ts';
 import { watchReadiness } from './readiness.ts';
@@ -83,9 +83,9 @@ export async function openSeveral(
   { registry, list }: OtherDatabases,
 ): Promise<Engines> {
   const { db: homeDb, log } = options;
-  const placements = createPlacements(homeDb);
-  const ledger = createLedger();
   const members: Members = new Map();
+  const placements = createPlacements(homeDb, (queueId) => placeAmong(members, queueId));
+  const ledger = createLedger();
   const sessions = sessionsOfSeveral(members, placements);
   const claims = claimsOfSeveral({ placements, sessions, ledger, log });
   const shared: OpenOptions = {

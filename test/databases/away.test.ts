@@ -103,6 +103,26 @@ test('with home away, queues of others go on, and what needs home is refused', a
   await isBack('home');
 });
 
+test('with home away, a replica settles the jobs that it claims of a queue that another one has created anew', async () => {
+  const two = await startService(options());
+  const at = (path: string, body: object) => two.call('POST', path, body);
+  const claimed = async () => (await at('/jobs/claim', { queues: ['anew'] })).body.jobs[0];
+  await service.call('PUT', '/queues/anew', { database: 'a' });
+  await at('/jobs', { queue: 'anew' });
+  const old = await until(claimed);
+  expect(await at(`/jobs/${old.id}/ack`, { lease_token: old.lease_token })).toMatchObject({ status: 200 });
+  expect((await service.call('DELETE', '/queues/anew?force=true')).status).toBe(204);
+  await service.call('PUT', '/queues/anew', { database: 'a' });
+  await enqueue('anew');
+  await home.leave();
+  const { id, lease_token } = await until(claimed);
+  expect((await two.call('GET', `/jobs/${id}`)).status).toBe(200);
+  expect(await at(`/jobs/${id}/ack`, { lease_token })).toMatchObject({ status: 200 });
+  await home.comeBack();
+  await isBack('home');
+  await two.stop();
+});
+
 test('a replica starts while a database is away that home knows, and serves its queues once it is back', async () => {
   await b.leave();
   await service.stop();
