@@ -880,11 +880,14 @@ AS $function$
 declare
   number integer;
   since timestamptz;
+  here constant text := (select d.name from dibs.this_database d);
 begin
-  if exists (select from dibs.this_database d where d.name <> 'home') then
+  -- Only home knows where a queue lives.
+  if here <> 'home' then
     raise exception using
       errcode = 'DB003',
-      message = 'The queue is not in this database. Enqueue into the one where it lives, or have Dibs create it';
+      message = format('The queue is not in this database, %s. Enqueue into the one where it lives, or have Dibs create it', here),
+      hint = 'Ask Dibs for the queue: it tells the database. In the database home, dibs.placements has it';
   end if;
   return nextval('dibs.queue_ids');
 exception when sequence_generator_limit_exceeded then

@@ -164,6 +164,18 @@ test('SQL in home creates no second queue of a name that lives elsewhere', async
   expect(body.jobs).toHaveLength(1);
 });
 
+test('SQL in another database names that one, and says who knows where the queue lives', async () => {
+  const [elsewhere] = await queuesIn('b');
+  const user = await openClient(databases.a?.url as string);
+  const refused = await user.query(`select dibs.enqueue('${elsewhere}')`).catch((error) => error);
+  await user.end();
+  expect(refused).toMatchObject({
+    code: 'DB003',
+    message: expect.stringMatching(/not in this database, a\./),
+    hint: 'Ask Dibs for the queue: it tells the database. In the database home, dibs.placements has it',
+  });
+});
+
 test('a transaction in home that has created a queue holds up this queue, and no other new one', async () => {
   const user = await openClient(databases.home?.url as string);
   await user.query('begin');
