@@ -20,7 +20,7 @@ import { holding } from './holdBatches.ts';
 import { createInsert, dealOut, type Insert } from './insert.ts';
 import { createInsertNewKeys } from './insertNewKeys.ts';
 import { checked, createIntoQueues, firstQueueOf, type HowInto, refuseKeysElsewhere } from './intoQueues.ts';
-import { hasBatch, hasGroup, type JobToInsert } from './newJob.ts';
+import { hasBatch, hasGroup, type JobToInsert, queueIdsOf } from './newJob.ts';
 import { createUniqueBatcher } from './uniqueBatcher.ts';
 import { wayOf, weigh } from './ways.ts';
 
@@ -57,6 +57,12 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
   const { insert, insertShortly } = createInsert(newId);
   const transact = createTransact({ db, arrivals, insert, groups, relay, inserted: committed });
 
+  const insertAndLead: Insert = async (on, queueId, jobs) => {
+    const inserted = await insert(on, queueId, jobs);
+    await groups.lead(inserted);
+    return inserted;
+  };
+
   const batcher = (insertAll: Insert, how: { joinRoundTrip?: JoinRoundTrip; fullAtOnce?: number }) =>
     createBatcher<JobToInsert[], Job[]>({
       ...how,
@@ -75,12 +81,13 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
       },
     });
   const shared = batcher(insertShortly, { joinRoundTrip });
-  const heavy = batcher(insert, { fullAtOnce: FULL_AT_ONCE });
+  const heavy = batcher(insertAndLead, { fullAtOnce: FULL_AT_ONCE });
   const unique = createUniqueBatcher({
     db,
     arrivals,
     insert,
     insertNewKeys: createInsertNewKeys(newId),
+    lead: groups.lead,
     inserted: committed,
   });
 
@@ -109,7 +116,7 @@ function createWays(context: Context, committed: (jobs: Job[], trip?: number) =>
 }
 
 export function createEnqueue(context: Context) {
-  const { clock, notifier, groups, tally, crossing } = context;
+  const { arrivals, clock, notifier, groups, tally, crossing } = context;
   const intoQueues = createIntoQueues(context);
 
   /** Jobs are committed: counts them, and wakes the claims that wait for them. */
@@ -151,7 +158,15 @@ export function createEnqueue(context: Context) {
       unlessAlone(
         intoQueues(jobs, at, async ({ known }) => {
           if (known.length < jobs.length || wayOf(known, true) !== 'shared') return undefined;
-          const done = await work(known);
+          if (!known.some(hasGroup)) return work(known);
+          const done = await arrivals.watch(
+            () => queueIdsOf(known),
+            async () => {
+              const worked = await work(known);
+              if (worked) await groups.lead(worked.inserted);
+              return worked;
+            },
+          );
           if (done) await groups.advanceAfter(done.inserted);
           return done;
         }),

@@ -85,7 +85,11 @@ export function createTransact(context: {
     const result = await arrivals
       .watch(
         () => [...new Set(done.here.map((job) => queueIdOf(job.id) as number))],
-        () => inTurnOf(db, { slot, ...turn }).transaction(run),
+        async () => {
+          const worked = await inTurnOf(db, { slot, ...turn }).transaction(run);
+          await groups.lead(done.here);
+          return worked;
+        },
       )
       .catch((error) => {
         throw batchAsRefusal(error);

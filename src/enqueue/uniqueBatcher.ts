@@ -1,5 +1,6 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
+import type { Lead } from '../groups/lead.ts';
 import type { Job } from '../job.ts';
 import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { type LockTurn, SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
@@ -26,9 +27,10 @@ export function createUniqueBatcher(context: {
   arrivals: Arrivals;
   insert: Insert;
   insertNewKeys: InsertNewKeys;
+  lead: Lead;
   inserted: (jobs: Job[]) => void;
 }) {
-  const { db, arrivals, insert, insertNewKeys, inserted } = context;
+  const { db, arrivals, insert, insertNewKeys, lead, inserted } = context;
   /** The keys that requests wait for on this replica, and the number of requests that wait for each. */
   const waitedFor = new Map<string, number>();
 
@@ -48,7 +50,11 @@ export function createUniqueBatcher(context: {
     const on = inTurnOf(db, { queue: queueId, ...turn });
     const done = await arrivals.watch(
       () => [queueId],
-      () => insertOn(on, queueId, jobs),
+      async () => {
+        const found = await insertOn(on, queueId, jobs);
+        await lead(found);
+        return found;
+      },
     );
     inserted(done);
     return done;

@@ -9,6 +9,7 @@ import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { createAdvance, type Head, MOST_GROUPS } from './advance.ts';
 import { createAdvanceMany } from './advanceMany.ts';
+import { createLead } from './lead.ts';
 import { createMissed } from './missed.ts';
 
 const waiting = prepared('groups/waiting', row<{ group: string }>());
@@ -66,6 +67,7 @@ export function createGroupHeads(context: {
   return {
     advance,
     advanceMany,
+    lead: createLead(context),
 
     /**
      * Advances those of the groups of one queue that have blocked jobs, after the commit that took their heads. It

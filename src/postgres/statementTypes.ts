@@ -1685,6 +1685,16 @@ export interface StatementTypes {
       narrowing: (number | null)[];
     };
   };
+  'groups/lead': {
+    parameters: {
+      ids: (string | null)[] | null;
+      groups: (string | null)[] | TextArray | null;
+      queue_id: number | null;
+    };
+    columns: {
+      id: string;
+    };
+  };
   'groups/narrow': {
     parameters: {
       queue_id: number | null;

@@ -153,13 +153,16 @@ export function createReceive(context: {
     const turn = { queue: queueId, tryMs: SHORT_LOCK_WAIT_MS };
     const { made, moved } = await arrivals.watch(
       () => [queueId],
-      () =>
-        inTurnOf(db, turn).transaction(async (transaction) => {
+      async () => {
+        const done = await inTurnOf(db, turn).transaction(async (transaction) => {
           const arrived = jobs.map((job) => asOfNow(job, parcel));
           const [noted] = await transaction.query(arrive, { queue_id: queueId, source, number });
           if (!noted) throw new QueueGone();
           return insertAll(transaction, queue, noted.is_new ? arrived : []);
-        }),
+        });
+        await groups.lead([...done.made.values()]);
+        return done;
+      },
     );
     inserted([...made.values()]);
     if (moved.some(({ state }) => state === 'ready')) notifier.ready(queue.name);

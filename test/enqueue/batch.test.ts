@@ -95,3 +95,55 @@ test('a batch has 1 to 1000 jobs, and no other field', async () => {
   expectProblem(await call({ jobs: [{}], queue: 'q' }), 400, 'invalid_request', '/queue');
   expectProblem(await call([{}]), 400, 'invalid_request', '');
 });
+
+const bulk = (queue: string, count: number) => range(count).map(() => ({ queue, payload: 'bulk' }));
+
+test.each<[string, (queue: string) => object[]]>([
+  ['small', () => []],
+  ['large', (queue) => bulk(queue, 200)],
+  ['over two queues', () => [{ queue: at.queueBeside('b') }]],
+  ['with a unique key', (queue) => [{ queue, payload: 'bulk', unique_key: 'k' }]],
+  [
+    'with a unique key that opens a window',
+    (queue) => [{ queue, payload: 'bulk', unique_key: 'k', unique_for_seconds: 9 }],
+  ],
+])('jobs with and without a group keep the order of a batch: one that is %s', async (_, more) => {
+  const queue = at.newQueue('b');
+  await at.enqueueAll([
+    { queue, payload: 0, group: 'a' },
+    { queue, payload: 1 },
+    { queue, payload: 2, group: 'a' },
+    { queue, payload: 3, group: 'b' },
+    { queue, payload: 4 },
+    ...more(queue),
+  ]);
+  expect((await at.drain(queue)).slice(0, 4)).toEqual([0, 1, 3, 4]);
+});
+
+test('a job with a group and a unique key is begun before a job that comes after it', async () => {
+  const queue = at.newQueue();
+  await at.enqueueAll([
+    { queue, payload: 0, group: 'a', unique_key: 'k' },
+    { queue, payload: 1 },
+  ]);
+  const claimed = [await at.claimOne(queue), await at.claimOne(queue)];
+  expect(claimed.map(({ payload }) => payload)).toEqual([0, 1]);
+});
+
+test('jobs with and without a group keep the order of a batch with an Idempotency-Key, and of follow-ups', async () => {
+  const queue = at.newQueue();
+  const jobs = [
+    { queue, payload: 0, group: 'a' },
+    { queue, payload: 1 },
+  ];
+  await at.ok('POST', '/jobs/batch', { jobs }, { 'idempotency-key': `"${queue}"` });
+  expect(await at.drain(queue)).toEqual([0, 1]);
+  const before = at.queueBeside(queue);
+  await at.enqueue({ queue: before });
+  const [b, c] = [
+    { queue, payload: 2, group: 'b' },
+    { queue, payload: 3 },
+  ];
+  await at.settle('ack', await at.claimOne(before), { enqueue: [b, c] });
+  expect(await at.drain(queue)).toEqual([2, 3]);
+});

@@ -34,6 +34,7 @@ test('only requests with a key that another transaction holds wait, also beside 
     db,
     arrivals: createArrivals(db),
     insert,
+    lead: async () => undefined,
     insertNewKeys: insert,
     inserted: () => undefined,
   });

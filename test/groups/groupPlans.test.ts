@@ -81,6 +81,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
             'groups/advance_several',
             'groups/narrow',
             'groups/waiting',
+            'groups/lead',
             'groups/headless',
             'enqueue/insert',
             'claim/heads',
@@ -139,7 +140,7 @@ for (const [shape, wish] of Object.entries(SHAPES))
       );
 
       test.each(MODES)(
-        'the look at groups after an ack, and an enqueue, cost one or two probes for each group by their %s plans',
+        'the look at groups after an ack, an enqueue, and the look after it, cost one or two probes for each group by their %s plans',
         async (mode) => {
           for (const count of wish.groups === 1 ? [1] : [1, 400]) {
             const groups = Array.from({ length: count }, (_, i) => groupOf(i * 100 + 1));
@@ -155,6 +156,10 @@ for (const [shape, wish] of Object.entries(SHAPES))
             });
             expect(indexesOf(enqueue), outline(enqueue)).toEqual(['jobs_blocked', 'jobs_head']);
             expect(rowsTouched(enqueue), outline(enqueue)).toBeLessThanOrEqual(2 * count);
+            const lead = await run('groups/lead', mode, { queue_id: 1, ids, groups });
+            for (const index of indexesOf(lead))
+              expect(['jobs_blocked', 'jobs_head', 'jobs_pkey'], outline(lead)).toContain(index);
+            expect(rowsTouched(lead), outline(lead)).toBeLessThanOrEqual(2 * count);
           }
         },
       );
