@@ -3,7 +3,7 @@
 -- near to a half of what there_at_call.sql tells apart.
 select
   id, verb, queue_id, queue, to_id, to_queue as "to", states, group_key as "group", fairness_key, worker, error_contains,
-  created_after::text as created_after, created_before::text as created_before,
+  created_after::text as created_after, created_before::text as created_before, created_at::text as called_at,
   dry_run, counted, step, after_id, matched, last_position, open_transactions, next_transaction, actor,
   exists (select from dibs.queues q where q.id = o.queue_id) as has_queue,
   (pg_snapshot_xmax(pg_current_snapshot())::text::bigint - next_transaction) & 4294967295 > 134217728 as is_too_old

@@ -13,12 +13,15 @@ looked as materialized (
   limit (select :limit::integer)
 ),
 matching as materialized (
-  select id, unique_key, case when is_head then group_key end as headless
+  select id, unique_key, case when is_head then group_key end as headless, group_key, position
   from dibs.jobs
   where queue_id = :queue_id
     and id = any (array(select id from looked))
     and state::text = :state
     and
     -- include shared/job_filter.sql
-    and
-    -- include shared/there_at_call.sql
+    and (
+      -- include shared/there_at_call.sql
+      or
+      -- include shared/advanced_since_call.sql
+    )

@@ -21,6 +21,8 @@ export interface Page {
   unique_keys: (string | null)[];
   /** The groups that these jobs are the heads of. */
   headless: string[];
+  /** The ids in the order in which the jobs are to arrive, where that is not by id. */
+  in_order?: string[];
 }
 
 /** What a portion did. */
@@ -132,13 +134,13 @@ export function createOperationActs(context: {
       };
     },
 
-    async move(transaction, { queue, to }, { state, ids, headless }) {
+    async move(transaction, { queue, to }, { state, ids, headless, in_order: inOrder = ids }) {
       const target = to as { id: number; name: string };
       if (await isElsewhere(target.id)) return moveElsewhere(transaction, { queue, to }, ids, headless);
       const counts = state === 'ready' || state === 'blocked';
       const [found] = await transaction.query(statements.target, { to_id: target.id, counts });
       if (!found) throw new CannotGoOn(`The queue ${JSON.stringify(target.name)} was deleted.`);
-      const fitting = ids.slice(0, found.capacity ?? ids.length);
+      const fitting = inOrder.slice(0, found.capacity ?? inOrder.length);
       const places = await positionsFor(transaction, fitting);
       const rows =
         fitting.length === 0

@@ -9,6 +9,7 @@ import type { CallPoint } from './callPoint.ts';
 /** An operation that a replica has taken for a portion: sql/operations/take.sql. */
 export interface Taken extends FilterParameters, CallPoint {
   id: string;
+  called_at: string;
   verb: OperationVerb;
   queue_id: number;
   queue: string;
@@ -54,6 +55,10 @@ export async function take(transaction: Db, served: string[]): Promise<Taken | u
   return taken;
 }
 
+/** Whether an operation moves whole groups. Their heads go with the blocked jobs behind them. */
+export const movesGroups = ({ verb, states }: Taken): boolean =>
+  verb === 'move' && states.includes('blocked') && states.includes('ready');
+
 /** The state that an operation is at, and the parameters that tell which jobs are next. */
 export function walkOf(op: Taken, limit: number) {
   const state = ORDER.filter((one) => op.states.includes(one))[op.step] as JobState;
@@ -65,6 +70,7 @@ export function walkOf(op: Taken, limit: number) {
     ...{ last_position, open_transactions, next_transaction },
     state,
     walked_state: group === null && BY_ID.includes(state) ? state : null,
+    heads_since: op.counted && movesGroups(op) ? op.called_at : null,
     limit,
   };
 }

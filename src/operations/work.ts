@@ -16,13 +16,14 @@ import type { Settlement } from '../settle/verbs.ts';
 import type { Waiters } from '../waiting/waiters.ts';
 import { type Act, CannotGoOn, createOperationActs, type Page } from './acts.ts';
 import { createHeldJob } from './heldJob.ts';
-import { fail, type Looked, noteProgress, type Taken, take, walkOf } from './progress.ts';
+import { fail, type Looked, movesGroups, noteProgress, type Taken, take, walkOf } from './progress.ts';
 import { servedCallers } from './servedCallers.ts';
 
 const statements = {
   limits: planned('postgres/transaction_limits'),
   count: planned('operations/count', row<Looked & { matched: number }>()),
   page: planned('operations/page', row<Looked & Omit<Page, 'state'>>()),
+  pageWithHeads: planned('operations/page_with_heads', row<Looked & Omit<Page, 'state'>>()),
   leases: planned('operations/leases', row<Looked & Omit<Page, 'state'>>()),
 };
 
@@ -81,7 +82,10 @@ export function createOperationWork(context: {
           after_id: op.after_id,
           limit: most,
         })
-      : transaction.query(statements.page, walk));
+      : transaction.query(
+          walk.state === 'blocked' && movesGroups(op) ? statements.pageWithHeads : statements.page,
+          walk,
+        ));
     const page = { state: walk.state, ...(found as Looked & Omit<Page, 'state'>) };
     await noteAct(transaction, actAs(op.actor ?? undefined));
     const to = op.to_id === null ? undefined : { id: op.to_id, name: op.to as string };

@@ -2510,6 +2510,7 @@ export interface StatementTypes {
       last_position: number | null;
       open_transactions: (string | null)[] | TextArray | null;
       next_transaction: number | null;
+      heads_since: string | null;
     };
     columns: {
       looked: number;
@@ -2736,6 +2737,7 @@ export interface StatementTypes {
       last_position: number | null;
       open_transactions: (string | null)[] | TextArray | null;
       next_transaction: number | null;
+      heads_since: string | null;
     };
     columns: {
       looked: number;
@@ -2743,6 +2745,33 @@ export interface StatementTypes {
       ids: (string | null)[];
       unique_keys: (string | null)[];
       headless: (string | null)[];
+    };
+  };
+  'operations/page_with_heads': {
+    parameters: {
+      queue_id: number | null;
+      walked_state: JobState | null;
+      group: string | null;
+      after_id: string | null;
+      limit: number | null;
+      state: string | null;
+      fairness_key: string | null;
+      worker: string | null;
+      error_contains: string | null;
+      created_after: string | null;
+      created_before: string | null;
+      last_position: number | null;
+      open_transactions: (string | null)[] | TextArray | null;
+      next_transaction: number | null;
+      heads_since: string | null;
+    };
+    columns: {
+      looked: number;
+      last_id: string;
+      ids: (string | null)[];
+      unique_keys: (string | null)[];
+      headless: (string | null)[];
+      in_order: (string | null)[];
     };
   };
   'operations/progress': {
@@ -2888,6 +2917,7 @@ export interface StatementTypes {
       error_contains: string;
       created_after: string;
       created_before: string;
+      called_at: string;
       dry_run: boolean;
       counted: boolean;
       step: number;

@@ -283,9 +283,22 @@ describe('a move', () => {
     const [first] = await waiting;
     await at.settle('ack', first);
     const second = await at.claimOne(to, { wait_seconds: 50 });
-    expect([first.payload, second.payload].sort()).toEqual(['a1', 'a2']);
+    expect([first.payload, second.payload]).toEqual(['a1', 'a2']);
     expect(await run('move', { states: ['ready'] })).toMatchObject({ done: 1 });
     expect((await at.claimOne(queue, { wait_seconds: 50 })).payload).toBe('b2');
+  });
+
+  test('of a whole group keeps its order, behind the jobs of the group that were there', async () => {
+    const jobs = Array.from({ length: 700 }, (_, payload) => ({ queue, group: 'g', payload }));
+    await at.enqueue({ queue: to, group: 'g', payload: 'there' });
+    await at.enqueueAll(jobs);
+    expect(await run('move', { states: ['ready', 'blocked'] })).toMatchObject({ matched: 700, done: 700 });
+    expect(await payloadsIn(queue)).toEqual([]);
+    for (const payload of ['there', 0, 1, 2, 3]) {
+      const job = await at.claimOne(to, { wait_seconds: 20 });
+      expect(job.payload).toBe(payload);
+      await at.settle('ack', job);
+    }
   });
 
   test('brings jobs with fairness keys to claims', async () => {

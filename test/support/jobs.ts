@@ -149,6 +149,7 @@ const oneWalk = (queue_id: number, state: JobState) => ({
   error_contains: null,
   created_after: null,
   created_before: null,
+  heads_since: null,
   ...AFTER_ALL,
 });
 
@@ -598,6 +599,11 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     planned: true,
     rows: 3000,
     parameters: ({ queue }) => oneWalk(queue, 'dead'),
+  },
+  'operations/page_with_heads': {
+    planned: true,
+    rows: 3000,
+    parameters: ({ queue }) => oneWalk(queue, 'blocked'),
   },
   'operations/leases': {
     planned: true,
