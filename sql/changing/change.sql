@@ -27,7 +27,9 @@ changed as (
   update dibs.jobs j
   set
     state = job.after,
+    is_head = j.is_head and (j.head_place > 0 or job.after = 'scheduled'),
     position = case
+      when j.is_head and j.head_place < 0 then j.position
       when job.after in ('ready', 'blocked') and (job.before <> job.after or job.after = 'ready' and job.has_new_priority)
         then :position
       else j.position

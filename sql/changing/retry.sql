@@ -9,7 +9,9 @@ set
       then 'ready'
     else 'blocked'
   end)::dibs.job_state,
-  position = :position,
+  is_head = j.is_head and j.head_place > 0,
+  head_place = case when j.is_head then j.head_place else 1 end,
+  position = case when j.is_head and j.head_place < 0 then j.position else :position end,
   attempt = 0,
   run_at = now(),
   finished_at = null,

@@ -63,7 +63,9 @@ begin
       update dibs.jobs
       set
         state = job.state,
+        is_head = is_head and (head_place > 0 or job.state = 'scheduled'),
         position = case
+          when is_head and head_place < 0 then position
           when job.state <> 'scheduled'
             and (before <> job.state or job.state = 'ready' and priority <> asking.priority)
             then nextval('dibs.positions')

@@ -1,7 +1,8 @@
 -- Takes heads from groups that have more of them than the queue allows. It looks at the next :limit groups with heads: those
 -- after the group :after. `last_group` names the last one that it looked at, `groups` those that had too many.
--- Of such a group, all heads go. A ready one is blocked again, before the jobs that are blocked already, and one that rests is an
--- ordinary delayed job. A leased one counts until it comes back: then it is blocked (shared/may_be_ready.sql).
+-- Of such a group, all heads go, to positions before the jobs that are blocked already. A ready one is blocked again. One that is
+-- leased or rests counts until it may run again: then it is blocked (shared/may_be_ready.sql).
+-- A head that went before, and has a negative place since, stays as it is, also when it is blocked: its position is before the others.
 -- The groups get new heads, as many as there is room for, when they are advanced after the commit.
 -- The update sees each job as it is by then: a job may be claimed, or come back, at this moment.
 with recursive walked as (
@@ -59,7 +60,7 @@ leaving as materialized (
       from (
         select id, position
         from dibs.jobs
-        where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(is_head)
+        where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(is_head) and head_place > 0
         order by queue_id, group_key, head_place
       ) as job
     ) as head
@@ -67,6 +68,7 @@ leaving as materialized (
       select position
       from dibs.jobs
       where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(state = 'blocked') and not is_head
+        and head_place > 0
       order by queue_id, group_key, position
       limit 1
     ) as blocked on true
@@ -76,21 +78,19 @@ narrowed as (
   update dibs.jobs j
   set
     state = (case j.state when 'ready' then 'blocked' else j.state end)::dibs.job_state,
-    is_head = j.state = 'leased',
-    is_paused = case when j.state = 'leased' then j.is_paused end,
+    is_head = j.state in ('leased', 'scheduled'),
+    is_paused = case when j.state in ('leased', 'scheduled') then j.is_paused end,
     head_place = case
-      when j.state = 'leased' then ((select places from leaving))[width_bucket(j.id, (select ids from leaving))]
+      when j.state in ('leased', 'scheduled')
+        then ((select places from leaving))[width_bucket(j.id, (select ids from leaving))]
       else 1
     end,
-    position = case
-      when j.state in ('ready', 'blocked')
-        then ((select positions from leaving))[width_bucket(j.id, (select ids from leaving))]
-      else j.position
-    end
+    position = ((select positions from leaving))[width_bucket(j.id, (select ids from leaving))]
   where j.queue_id = :queue_id
     and j.id = any ((select ids from leaving)::uuid[])
     and j.id between (select ids[1] from leaving) and (select ids[cardinality(ids)] from leaving)
     and j.is_head
+    and j.head_place > 0
 )
 select
   (select max(group_key) from page) as last_group,

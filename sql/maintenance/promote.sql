@@ -20,7 +20,9 @@ set
       then 'ready'
     else 'blocked'
   end)::dibs.job_state,
-  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])]
+  is_head = j.is_head and j.head_place > 0,
+  position =
+    -- include shared/new_position.sql
 where j.queue_id = :queue_id
   and j.id = any (array(select id from due))
   and j.id between (:ids::uuid[])[1] and (:ids::uuid[])[cardinality(:ids::uuid[])]

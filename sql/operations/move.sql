@@ -21,6 +21,7 @@ set
   end,
   position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
   is_head = false,
+  head_place = 1,
   lease_token = null,
   awaited_until = null,
   counted = false

@@ -13,7 +13,11 @@ set
       then 'ready'
     else 'blocked'
   end)::dibs.job_state,
-  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
+  is_head = j.is_head and j.head_place > 0,
+  head_place = case when j.is_head then j.head_place else 1 end,
+  position =
+    -- include shared/new_position.sql
+  ,
   attempt = 0,
   run_at = now(),
   finished_at = null,

@@ -19,11 +19,20 @@ set
     else 'blocked'
   end)::dibs.job_state,
   is_head = j.is_head
-    and j.head_place > 0
+    and (
+      j.head_place > 0
+      or coalesce(
+        (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])],
+        dibs.backoff_seconds(coalesce(j.backoff, :queue_backoff::json), j.attempt,
+          (:jitter_shares::double precision[])[width_bucket(j.id, :ids::uuid[])])
+      ) > 0
+    )
     and not j.cancel_requested
     and not (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])]
     and j.attempt < j.max_attempts,
-  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
+  position =
+    -- include shared/new_position.sql
+  ,
   run_at = case
     when j.cancel_requested
       or (:refusals::boolean[])[width_bucket(j.id, :ids::uuid[])]

@@ -10,9 +10,13 @@ set
       then 'ready'
     else 'blocked'
   end)::dibs.job_state,
-  is_head = j.is_head and j.head_place > 0 and not j.cancel_requested,
+  is_head = j.is_head
+    and (j.head_place > 0 or (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])] > 0)
+    and not j.cancel_requested,
   attempt = greatest(j.attempt - 1, 0),
-  position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
+  position =
+    -- include shared/new_position.sql
+  ,
   run_at = case
     when j.cancel_requested then j.run_at
     else now() + interval '1 second' * (:delays::double precision[])[width_bucket(j.id, :ids::uuid[])]

@@ -8,7 +8,9 @@ state = (case
   else 'blocked'
 end)::dibs.job_state,
 is_head = j.is_head and j.head_place > 0 and not j.cancel_requested and j.attempt < j.max_attempts,
-position = (:positions::bigint[])[width_bucket(j.id, :ids::uuid[])],
+position =
+  -- include shared/new_position.sql
+,
 run_at = case when j.cancel_requested or j.attempt >= j.max_attempts then j.run_at else now() end,
 finished_at = case when j.cancel_requested or j.attempt >= j.max_attempts then now() end,
 lease_expires_at = null,

@@ -199,26 +199,94 @@ describe('a group_concurrency that changes', () => {
     expect(payloadsOf(await claimAll())).toEqual([4]);
   });
 
-  test.each(['nack', 'release'] as const)(
+  const COMING_BACK: Record<string, (job: Json) => Promise<unknown>> = {
+    'a nack': (job) => at.settle('nack', job),
+    'a release': (job) => at.settle('release', job),
+    'the end of its lease': async (job) => {
+      await at.settle('extend', job, { lease_seconds: 0.1 });
+      await at.reaches(job.id, 'blocked');
+    },
+  };
+  /** Works off what is left, one job after the other. */
+  async function workOff(count: number): Promise<unknown[]> {
+    const done: unknown[] = [];
+    for (let i = 0; i < count; i++) {
+      const job = await at.claimOne(queue, { wait_seconds: 20 });
+      done.push(job.payload);
+      await at.settle('ack', job);
+    }
+    return done;
+  }
+
+  test.each(Object.keys(COMING_BACK))(
     'a job that comes back by %s when too many run waits for its turn, before later ones',
-    async (verb) => {
+    async (way) => {
       await addAll([1, 2, 3, 4, 5]);
       const jobs = await claimAll();
       await allow(1);
-      await at.settle(verb, jobs[1]);
+      await COMING_BACK[way]?.(jobs[1]);
       expect(await claimAll()).toEqual([]);
       expect(await at.get(jobs[1].id)).toMatchObject({ state: 'blocked' });
       await at.settle('ack', jobs[0]);
       await at.settle('ack', jobs[2]);
-      const rest: unknown[] = [];
-      for (let i = 0; i < 3; i++) {
-        const job = await at.claimOne(queue);
-        rest.push(job.payload);
-        await at.settle('ack', job);
-      }
-      expect(rest.toSorted()).toEqual([2, 4, 5]);
+      expect(await workOff(3)).toEqual([2, 4, 5]);
     },
   );
+
+  test('jobs that come back when too many run keep their order', async () => {
+    await addAll([1, 2, 3, 4]);
+    const jobs = await claimAll();
+    await allow(1);
+    for (const i of [1, 0, 2]) {
+      await at.settle('release', jobs[i]);
+      await allow(i === 0 ? 1 : 2);
+      await allow(1);
+    }
+    expect(await workOff(4)).toEqual([1, 2, 3, 4]);
+  });
+
+  const RESTING: Record<string, (job: Json) => Promise<void>> = {
+    'before it is lowered': async (job) => {
+      await at.settle('nack', job, { delay_seconds: 600 });
+      await allow(1);
+    },
+    'after it was lowered': async (job) => {
+      await allow(1);
+      await at.settle('nack', job, { delay_seconds: 600 });
+    },
+  };
+  const WAKING: Record<string, (id: string) => Promise<unknown>> = {
+    'its time has come': (id) =>
+      onAll(database.url, `update dibs.jobs set run_at = now() where id = '${id}'`),
+    'it is retried': (id) => at.ok('POST', `/jobs/${id}/retry`),
+    'it is replaced': () => add(1, { unique_key: 'k', on_duplicate: 'replace' }),
+    'it is changed': (id) => at.ok('PATCH', `/jobs/${id}`, { run_at: new Date(0).toISOString() }),
+  };
+  test.each(Object.keys(RESTING).flatMap((when) => Object.keys(WAKING).map((how) => [when, how])))(
+    'a job that backs off %s holds its group, and is next when %s',
+    async (when, how) => {
+      await allow(2);
+      await add(1, { unique_key: 'k' });
+      await addAll([2, 3, 4]);
+      const [first, second] = await claimAll();
+      await RESTING[when]?.(first);
+      await at.settle('ack', second);
+      expect(await claimAll()).toEqual([]);
+      await WAKING[how]?.(first.id);
+      expect(await workOff(3)).toEqual([1, 3, 4]);
+    },
+  );
+
+  test('a job that backs off and is cancelled after it was lowered makes room', async () => {
+    await allow(2);
+    await addAll([1, 2, 3]);
+    const [first, second] = await claimAll();
+    await at.settle('nack', first, { delay_seconds: 600 });
+    await allow(1);
+    await at.settle('ack', second);
+    await at.ok('DELETE', `/jobs/${first.id}`);
+    expect(await workOff(1)).toEqual([3]);
+  });
 
   test('it may be raised and lowered again while jobs of before still run', async () => {
     await addAll([1, 2, 3, 4, 5, 6, 7, 8]);
