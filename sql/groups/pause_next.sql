@@ -13,7 +13,7 @@ next as materialized (
 ),
 made as (
   update dibs.jobs j
-  set is_head = true, head_place = 1, is_paused = true
+  set is_head = true, head_place = 1, is_paused = true, leased_at = case when j.head_place < 0 then j.leased_at end
   where j.queue_id = :queue_id and j.id = (select id from next) and j.state::text = 'blocked' and not j.is_head
     and not exists (
       select from dibs.jobs

@@ -1,11 +1,11 @@
 -- Lets the heads of a group that is no longer paused go on. One that is blocked is ready, at a new position: the first ones of
--- :positions, in their order.
+-- :positions, in the order of groups/give_way.sql.
 with heads as materialized (
   select array_agg(id order by id) as ids, array_agg(place order by id) as places
   from (
-    select id, row_number() over (order by position)::integer as place
+    select id, row_number() over (order by leased_at is null, case when leased_at is not null then id end, position)::integer as place
     from (
-      select id, position
+      select id, leased_at, position
       from dibs.jobs
       where queue_id = :queue_id and group_key = :group::text and dibs.by_index(is_head)
       order by queue_id, group_key, head_place

@@ -44,7 +44,7 @@ export function createRetryJob(context: {
       });
     if (row) {
       if (row.state === 'ready') notifier.ready(queue.name);
-      await groups.advanceAfter([row]);
+      await groups.cameBack([row]);
       return { ...row, queue: queue.name };
     }
     const { payload: _, ...job } = await getJob({ id });

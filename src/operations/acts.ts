@@ -119,7 +119,7 @@ export function createOperationActs(context: {
         done: rows.length,
         async afterwards() {
           notifier.ready(queue.name);
-          await groups.advanceAfter(rows);
+          await groups.cameBack(rows);
         },
       };
     },

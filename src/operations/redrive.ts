@@ -54,7 +54,7 @@ export function createRedrive(context: {
         },
       );
       notifier.ready(queue.name);
-      await groups.advanceAfter(rows);
+      await groups.cameBack(rows);
       return rows.length;
     } catch (error) {
       if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;

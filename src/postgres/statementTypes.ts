@@ -1670,6 +1670,13 @@ export interface StatementTypes {
       is_new: boolean;
     };
   };
+  'groups/give_way': {
+    parameters: {
+      groups: (string | null)[] | TextArray | null;
+      queue_id: number | null;
+    };
+    columns: Record<never, never>;
+  };
   'groups/headless': {
     parameters: {
       queue_id: number | null;

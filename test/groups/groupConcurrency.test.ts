@@ -122,6 +122,51 @@ describe('with a group_concurrency of 3', () => {
     expect(payloadsOf(await at.claim(queue, { wait_seconds: 20 }))).toEqual([1]);
   });
 
+  const firstReady = () =>
+    onAll(
+      database.url,
+      `select j.id from dibs.jobs j join dibs.queues q on q.id = j.queue_id
+       where q.name = '${queue}' and j.state = 'ready' order by j.position limit 1`,
+    );
+
+  test('a job that comes back is begun before those that nobody has begun', async () => {
+    await addAll([0, 1, 2, 3]);
+    for (const back of [
+      (job: Json) => at.settle('release', job),
+      (job: Json) => at.settle('nack', job, { delay_seconds: 0 }),
+      async (job: Json) => {
+        await at.settle('extend', job, { lease_seconds: 0.1 });
+        await eventually(async () => expect(await firstReady()).toContainEqual({ id: job.id }));
+      },
+      async (job: Json) => {
+        await at.settle('release', job, { delay_seconds: 600 });
+        await at.ok('POST', `/jobs/${job.id}/retry`);
+      },
+    ]) {
+      const first = await at.claimOne(queue);
+      expect(first.payload).toBe(0);
+      await back(first);
+    }
+    expect(payloadsOf(await claimAll())).toEqual([0, 1, 2]);
+  });
+
+  test('jobs that come back are begun again in their order', async () => {
+    await addAll([0, 1, 2, 3]);
+    const [zero, one] = [await at.claimOne(queue), await at.claimOne(queue)];
+    await at.settle('release', zero);
+    await at.settle('release', one);
+    expect(payloadsOf(await claimAll())).toEqual([0, 1, 2]);
+  });
+
+  test('a job that comes back while its group is paused is the first one after the resume', async () => {
+    await addAll([0, 1, 2, 3]);
+    const first = await at.claimOne(queue);
+    await at.ok('POST', `/queues/${queue}/groups/g/pause`);
+    await at.settle('release', first);
+    await at.ok('POST', `/queues/${queue}/groups/g/resume`);
+    expect(payloadsOf(await claimAll())).toEqual([0, 1, 2]);
+  });
+
   test('a job that is cancelled, purged, expired or lost makes room', async () => {
     const jobs = await addAll([1, 2, 3, 4, 5, 6]);
     await at.ok('DELETE', `/jobs/${jobs[0].id}`);

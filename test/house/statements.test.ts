@@ -138,6 +138,7 @@ describe('statements', () => {
       'groups/advance.sql',
       'groups/advance_many.sql',
       'groups/advance_several.sql',
+      'groups/lead.sql',
       'groups/narrow.sql',
       'groups/pause_head.sql',
       'groups/resume_head.sql',
