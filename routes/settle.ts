@@ -72,7 +72,7 @@ export function settleRoute(app: App, maxPayloadBytes: number): void {
         tags: ['Consuming'],
         summary: 'Ack, nack, release and extend many jobs at once',
         description:
-          'Each item has its own result, with the status of the single call: a lost lease does not affect the others. One malformed item refuses the whole request. With `claim`, which is that of `POST /jobs/claim`, a worker needs one ' +
+          'Each item has its own result, with the status of the single call: a lost lease does not affect the others. Where Dibs has several databases, an item is 503 by itself when that of its job is away. One malformed item refuses the whole request. With `claim`, which is that of `POST /jobs/claim`, a worker needs one ' +
           'request for each job: the items are settled first, whatever happens to the claim.',
         answers: { 200: answer(ref(SettleResults), 'A result per item.') },
         refusals: ['batch_not_found'],

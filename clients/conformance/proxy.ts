@@ -27,7 +27,7 @@ export interface Exchange {
 /**
  * What is done to a request. `cut`: it never arrives. `lose`: Dibs does it, and the answer is lost. `hang`: it never arrives, and nobody says so.
  * `halve`: Dibs does it, and the connection breaks in the middle of the answer. `late`: the answer comes so much later. `status`: the proxy
- * answers in place of Dibs, with a problem document of Dibs, or with `text`. `keep back`: the client gets nothing of an answer that goes on.
+ * answers in place of Dibs, with a problem document of Dibs, or with `text`, when what is to happen `first` has. `keep back`: the client gets nothing of an answer that goes on.
  */
 export type Fault =
   | 'cut'
@@ -36,7 +36,13 @@ export type Fault =
   | 'halve'
   | 'keep back'
   | { late: number }
-  | { status: number; headers?: Record<string, string>; code?: string; text?: string }
+  | {
+      status: number;
+      headers?: Record<string, string>;
+      code?: string;
+      text?: string;
+      first?: () => Promise<unknown>;
+    }
   | undefined;
 
 const keepAlive = new Agent({ keepAlive: true });
@@ -99,7 +105,8 @@ export async function startProxy(target: string) {
     if (harm === 'hang') return;
     if (typeof harm === 'object' && 'status' in harm) {
       exchange.status = harm.status;
-      const { status, code = 'unavailable', text, headers } = harm;
+      const { status, code = 'unavailable', text, headers, first } = harm;
+      await first?.();
       const problem = {
         type: `urn:problem-type:dibs:${code}`,
         title: code,

@@ -151,6 +151,7 @@ func (w *Worker) answered(one *settlement, result SettleResult) {
 		}
 		one.notBefore = time.Now().Add(backoff(one.failures, err))
 		one.failures++
+		one.repeated = one.repeated || mayBeDone(err)
 		w.outbox = append(w.outbox, one)
 		w.observe(Event{Type: "retrying", Request: "settle", Err: err})
 	}

@@ -1,4 +1,4 @@
-import { batchNotFound, jobNotFound, Refusal } from '../errors.ts';
+import { batchNotFound, isOutage, jobNotFound, Refusal } from '../errors.ts';
 import type { ItemAnswer, SettleRequest } from '../verbs/settle.ts';
 
 interface Item {
@@ -20,22 +20,22 @@ const perList = <T>(make: (list: (typeof LISTS)[number]) => T[]): Lists<T> => ({
   extends: make('extends'),
 });
 
-/** Those of these jobs and batches whose queues the caller may use. */
-async function usableOf(
-  ids: Set<string>,
-  mayUseJob: (id: string) => boolean | Promise<boolean>,
-): Promise<Set<string>> {
+/** Those of these jobs and batches whose queues the caller may use, and those of which nobody can tell now. */
+async function usableOf(ids: Set<string>, mayUseJob: (id: string) => boolean | Promise<boolean>) {
   const usable = new Set<string>();
+  const outages = new Map<string, Refusal>();
   await Promise.all(
     [...ids].map(async (id) => {
       try {
         if (await mayUseJob(id)) usable.add(id);
       } catch (error) {
-        if (!(error instanceof Refusal && error.code === 'job_not_found')) throw error;
+        if (!(error instanceof Refusal)) throw error;
+        if (isOutage(error)) outages.set(id, error);
+        else if (error.code !== 'job_not_found') throw error;
       }
     }),
   );
-  return usable;
+  return { usable, outages };
 }
 
 /**
@@ -50,14 +50,17 @@ export async function settleVisible(
   const itemsOf = (list: (typeof LISTS)[number]): Item[] => request[list] ?? [];
   const all = LISTS.flatMap(itemsOf);
   const batchesOf = ({ enqueue }: Item) => enqueue?.flatMap(({ batch }) => batch ?? []) ?? [];
-  const usable = await usableOf(new Set(all.flatMap((item) => [item.id, ...batchesOf(item)])), mayUseJob);
+  const named = (item: Item) => [item.id, ...batchesOf(item)];
+  const { usable, outages } = await usableOf(new Set(all.flatMap(named)), mayUseJob);
   const refusals = new Map<Item, Refusal>();
   for (const item of all) {
-    const foreign = batchesOf(item).find((batch) => !usable.has(batch));
-    if (!usable.has(item.id)) refusals.set(item, jobNotFound(item.id));
-    else if (foreign !== undefined) refusals.set(item, batchNotFound(foreign));
+    const foreign = named(item).find((id) => !usable.has(id));
+    if (foreign === undefined) continue;
+    refusals.set(item, outages.get(foreign) ?? (foreign === item.id ? jobNotFound : batchNotFound)(foreign));
   }
-  if (refusals.size === 0) return settle(request);
+  const [first] = refusals.values();
+  if (first === undefined) return settle(request);
+  if (refusals.size === all.length && [...refusals.values()].every(isOutage)) throw first;
   const own = perList((list) =>
     itemsOf(list).map((item) => (refusals.has(item) ? { ...item, id: NO_JOB } : item)),
   );

@@ -1,7 +1,8 @@
 import { askers, runFor } from '../askers.ts';
-import { Refusal } from '../errors.ts';
+import { isOutage, Refusal } from '../errors.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import type { Item } from '../settle/settleBatch.ts';
+import { NothingSettled } from '../settle/settleMany.ts';
 import type { LeasedJob } from '../verbs/claims.ts';
 import type {
   Ack,
@@ -84,11 +85,15 @@ export const createSettleAndClaim =
     };
 
     let settled: Settled;
+    let nothing: NothingSettled | undefined;
     try {
       settled = await settle({ ...items, acks: items.acks?.map((ack) => ({ ...ack, thenClaims })) });
     } catch (error) {
       along?.abandon();
-      throw error;
+      if (along || !(error instanceof NothingSettled)) throw error;
+      // The claim may be of queues in other databases.
+      nothing = error;
+      settled = nothing.settled;
     } finally {
       isSettled();
     }
@@ -100,6 +105,7 @@ export const createSettleAndClaim =
       return { ...settled, jobs: again ? await claim(asked) : jobs, refusal: undefined };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
+      if (nothing && isOutage(error)) throw nothing;
       return { ...settled, jobs: [], refusal: error };
     }
   };

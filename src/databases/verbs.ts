@@ -130,12 +130,15 @@ export function verbsOfSeveral(context: {
 
     claim: claimVerb(context.claim, members, placements),
 
-    settle: createSettleMany({
-      check: home.rooms.enqueue.check,
-      ack: (ack, at) => item(ack.id, ({ followUps }) => followUps.ack(ack, at)),
-      nack: (nack, at) => item(nack.id, ({ followUps }) => followUps.nack(nack, at)),
-      release: (release) => item(release.id, ({ settlement }) => settlement.release(release)),
-      extend: (extend) => item(extend.id, ({ settlement }) => settlement.extend(extend)),
-    }),
+    settle: createSettleMany(
+      {
+        check: home.rooms.enqueue.check,
+        ack: (ack, at) => item(ack.id, ({ followUps }) => followUps.ack(ack, at)),
+        nack: (nack, at) => item(nack.id, ({ followUps }) => followUps.nack(nack, at)),
+        release: (release) => item(release.id, ({ settlement }) => settlement.release(release)),
+        extend: (extend) => item(extend.id, ({ settlement }) => settlement.extend(extend)),
+      },
+      'its items',
+    ),
   };
 }

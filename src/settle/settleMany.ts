@@ -21,7 +21,11 @@ const pathOf =
   (i) =>
     `/${list}/${item}/enqueue/${i}`;
 
+/** What an outage refuses. Where there are several databases, it is of one of them: the others have settled their items. */
+type OutageRefuses = 'the call' | 'its items';
+
 async function answersTo<Item extends { id: string }, Result>(
+  outage: OutageRefuses,
   items: Item[] = [],
   verb: (item: Item, i: number) => Promise<Result>,
 ): Promise<ItemAnswer<Result>[]> {
@@ -30,12 +34,36 @@ async function answersTo<Item extends { id: string }, Result>(
       try {
         return { id: item.id, result: await verb(item, i) };
       } catch (error) {
-        // An outage refuses the whole call. A stale lease refuses only its own item.
-        if (!(error instanceof Refusal) || isOutage(error)) throw error;
+        // A stale lease refuses only its own item.
+        if (!(error instanceof Refusal) || (outage === 'the call' && isOutage(error))) throw error;
         return { id: item.id, refusal: error };
       }
     }),
   );
+}
+
+/** Every item was refused by an outage. */
+export class NothingSettled extends Refusal {
+  readonly settled: Settled;
+
+  constructor(settled: Settled, refusals: [Refusal, ...Refusal[]]) {
+    const { code, message, errors, outcome, cause } =
+      refusals.find((refusal) => refusal.outcome === 'unknown') ?? refusals[0];
+    super(code, message, errors, outcome, cause);
+    this.settled = settled;
+  }
+}
+
+/** @throws NothingSettled where no item was answered otherwise */
+function orNothingSettled(settled: Settled): Settled {
+  const { acks, nacks, releases, extends: extended } = settled;
+  const answers: ItemAnswer<unknown>[] = [...acks, ...nacks, ...releases, ...extended];
+  const outages = answers.flatMap((answer) =>
+    'refusal' in answer && isOutage(answer.refusal) ? answer.refusal : [],
+  );
+  const [first, ...others] = outages;
+  if (first && outages.length === answers.length) throw new NothingSettled(settled, [first, ...others]);
+  return settled;
 }
 
 /** More follow-ups are checked in slices: there may be nearly 100,000 of them. */
@@ -54,13 +82,16 @@ const itemsOf = ({ acks = [], nacks = [], releases = [], extends: extended = [] 
   acks.length + nacks.length + releases.length + extended.length;
 
 /** Settles many jobs at once. A follow-up that would be refused refuses the whole call, before anything is settled. */
-export function createSettleMany(verbs: {
-  check: Check;
-  ack(item: Ack, at: PathOf): Promise<Acked>;
-  nack(item: Nack, at: PathOf): Promise<Nacked>;
-  release(item: Release): Promise<Job>;
-  extend(item: Extend): Promise<Extended>;
-}) {
+export function createSettleMany(
+  verbs: {
+    check: Check;
+    ack(item: Ack, at: PathOf): Promise<Acked>;
+    nack(item: Nack, at: PathOf): Promise<Nacked>;
+    release(item: Release): Promise<Job>;
+    extend(item: Extend): Promise<Extended>;
+  },
+  outage: OutageRefuses = 'the call',
+) {
   const { check, ack, nack, release, extend } = verbs;
   return async (request: SettleRequest): Promise<Settled> => {
     const followUps = [request.acks, request.nacks]
@@ -69,14 +100,16 @@ export function createSettleMany(verbs: {
     if (followUps > 0) await inSlicesIf(followUps > CHECKED_AT_ONCE, checkFollowUps(request, check));
     const { by } = request;
     const [acks, nacks, releases, extended] = await Promise.all([
-      answersTo(request.acks, (item, i) => ack(item.enqueue ? { ...item, by } : item, pathOf('acks', i))),
-      answersTo(request.nacks, (item, i) => nack({ ...item, by }, pathOf('nacks', i))),
-      answersTo(request.releases, (item) => release({ ...item, by })),
-      answersTo(request.extends, extend),
+      answersTo(outage, request.acks, (item, i) =>
+        ack(item.enqueue ? { ...item, by } : item, pathOf('acks', i)),
+      ),
+      answersTo(outage, request.nacks, (item, i) => nack({ ...item, by }, pathOf('nacks', i))),
+      answersTo(outage, request.releases, (item) => release({ ...item, by })),
+      answersTo(outage, request.extends, extend),
     ]).catch((error) => {
       // Other items may be settled.
       throw itemsOf(request) > 1 ? withUnknownOutcome(error) : error;
     });
-    return { acks, nacks, releases, extends: extended };
+    return orNothingSettled({ acks, nacks, releases, extends: extended });
   };
 }

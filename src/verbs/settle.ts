@@ -112,13 +112,15 @@ export interface SettleVerbs {
 
   /**
    * Settles and extends many. Each item is answered by itself. A follow-up that would be refused refuses all, before
-   * anything is settled.
-   * @throws Refusal `unavailable`, with the outcome `unknown` when other items may be settled
+   * anything is settled. Over several databases, an outage of one refuses its items only.
+   * @throws Refusal `unavailable`, with the outcome `unknown` when other items may be settled. Over several databases:
+   * when an outage refuses every item
    */
   settle(request: SettleRequest): Promise<Settled>;
 
   /**
    * Settles, and then claims. When the claim is refused, what is settled stays settled, and the answer has the refusal.
+   * @throws Refusal as `settle`; over several databases only when an outage refuses the claim, too
    */
   settleAndClaim(request: SettleAndClaimRequest): Promise<SettledAndClaimed>;
 }

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { startService } from '../../../test/support/service.ts';
 import { until } from '../../../test/support/until.ts';
 import { promise } from '../promises.ts';
-import { claimIn, extendedIn, settledIn, waits } from '../proxy.ts';
+import { claimIn, type Exchange, extendedIn, settledIn, waits } from '../proxy.ts';
 import type { Stage } from '../stage.ts';
 
 const GROUP = 'Faults';
@@ -70,6 +70,80 @@ promise(GROUP, 'a settlement is sent until Dibs takes it', async (stage) => {
   expect(refused).toBeGreaterThanOrEqual(4);
   expect(stage.starts(id)).toBe(1);
 });
+
+/** Dibs cannot reach the database of each of these items. Whether they are settled, it cannot tell. */
+function awayFor({ body }: Exchange) {
+  const problem = {
+    type: 'urn:problem-type:dibs:unavailable',
+    title: 'The service is temporarily unavailable',
+    status: 503,
+    detail: 'The database does not answer. Try again later.',
+    code: 'unavailable',
+    outcome: 'unknown',
+  };
+  const lists = ['acks', 'nacks', 'releases', 'extends'].map((list) => [
+    list,
+    (body[list] ?? []).map(({ id }: { id: string }) => ({ id, status: 503, problem })),
+  ]);
+  const text = JSON.stringify({ ...Object.fromEntries(lists), ...(body.claim && { jobs: [] }) });
+  return { status: 200, headers: { 'content-type': 'application/json' }, text };
+}
+
+promise(
+  GROUP,
+  'an item of a settlement that is answered 503 is sent again, and the work is not',
+  async (stage) => {
+    const [one, failing] = await stage.enqueueAll([{ result: 7 }, { fail: 'once', dead: true }]);
+    let refused = 0;
+    stage.proxy.harm((exchange) =>
+      settledIn(exchange).length > 0 && refused++ < 3 ? awayFor(exchange) : undefined,
+    );
+    const worker = stage.start({ concurrency: 2 });
+    expect((await stage.reaches(one as string, 'completed')).result).toBe(7);
+    await stage.reaches(failing as string, 'dead');
+    for (const id of [one, failing]) expect(stage.starts(id as string)).toBe(1);
+    expect(worker.isOver).toBe(false);
+  },
+);
+
+promise(
+  GROUP,
+  'an item that is answered 503, and was settled all the same, is no lost lease',
+  async (stage) => {
+    await stage.configure({ retention_seconds: 0 });
+    const id = await stage.enqueue();
+    let count = 0;
+    stage.proxy.harm((exchange) => {
+      if (settledIn(exchange).length === 0 || count++ > 0) return undefined;
+      const [{ lease_token }] = exchange.body.acks;
+      // It arrives before the worker sends it again: that has to wait for this answer.
+      return { ...awayFor(exchange), first: () => stage.call('POST', `/jobs/${id}/ack`, { lease_token }) };
+    });
+    const worker = stage.start({ stop_on: 'settled' });
+    expect(await worker.ended(20_000 * stage.pace)).toBeUndefined();
+    expect(count).toBe(2);
+  },
+  { needs: ['own stop'] },
+);
+
+promise(
+  GROUP,
+  'an extend that is answered 503 in a list is sent again in time',
+  async (stage) => {
+    const id = await stage.enqueue({ ms: 5000 * stage.pace });
+    let refused = 0;
+    stage.proxy.harm((exchange) =>
+      exchange.path === '/jobs/settle' && extendedIn(exchange).includes(id) && refused++ < 2
+        ? awayFor(exchange)
+        : undefined,
+    );
+    const worker = stage.start({ lease_seconds: 3 * stage.pace });
+    expect(await stage.reaches(id, 'completed')).toMatchObject({ deliveries: 1 });
+    expect(refused).toBeGreaterThanOrEqual(3);
+    expect(worker.all('signal')).toEqual([]);
+  },
+  { isTimed: true },
+);
 
 for (const [status, code] of [
   [503, 'unavailable'],

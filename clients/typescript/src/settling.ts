@@ -136,6 +136,7 @@ export class Settling {
 
   #again(settlement: Settlement, error: unknown): void {
     const ms = backoffMs(settlement.failures++, error);
+    if (mayBeDone(error)) settlement.isRepeated = true;
     settlement.notBefore = now() + ms;
     this.#outbox.add(settlement);
     this.#worker.observe({ type: 'retrying', request: 'settle', error, seconds: ms / 1000 });

@@ -94,6 +94,7 @@ class Settling(Claiming):
             if passes(error, "settle"):
                 one.not_before = time.monotonic() + backoff(one.failures, error)
                 one.failures += 1
+                one.is_repeated = one.is_repeated or may_be_done(error)
                 self._outbox.append(one)
                 self._observe({"type": "retrying", "request": "settle", "error": error})
             else:
