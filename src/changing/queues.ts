@@ -1,6 +1,6 @@
 import { HOME } from '../config/databases.ts';
 import type { CountCache } from '../counting/countCache.ts';
-import { invalidRequest } from '../errors.ts';
+import { HeldUp, invalidRequest } from '../errors.ts';
 import type { Narrow } from '../groups/narrow.ts';
 import type { GroupRepair } from '../groups/repair.ts';
 import type { QueueLooks } from '../looking/queues.ts';
@@ -140,7 +140,11 @@ export function queueAdmin(context: {
     async redrive({ queue: name, ...wish }: RequestOf<'redriveQueue'>): Promise<number> {
       const queue = await current(name);
       return (wish.home ? sendHome : redrive)(queue, wish)
-        .catch(rethrowPartlyDone)
+        .catch((error) => {
+          // It tells itself what it has done before.
+          if (error instanceof HeldUp) throw error;
+          return rethrowPartlyDone(error);
+        })
         .finally(() => countCache.drop(queue.id));
     },
   };

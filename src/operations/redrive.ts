@@ -1,11 +1,11 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
+import { HeldUp, unavailable } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
 import { actAs, beginningWith } from '../postgres/act.ts';
-import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
-import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
+import { isKeyHeld, isKeyTaken } from '../postgres/errorClasses.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
@@ -27,6 +27,16 @@ const statements = {
   redrive: planned('operations/redrive', row<Moved>()),
 };
 
+/** Jobs came back before another transaction locked one for too long. Other errors stay as they are. */
+export const partlyDone = (error: unknown, count: number): unknown =>
+  error instanceof HeldUp
+    ? unavailable(
+        `Another transaction has locked a job, or its batch, for too long. ${count} jobs are back. Try again for the others.`,
+        'unknown',
+        error.cause,
+      )
+    : error;
+
 /** Makes dead jobs ready again by the thousand, in chunks. Each chunk is a transaction of its own. */
 export function createRedrive(context: {
   db: Database;
@@ -37,8 +47,14 @@ export function createRedrive(context: {
   rest: { active(): void };
 }) {
   const { db, arrivals, notifier, throttle, groups, rest } = context;
-  async function redriveAll(queue: Queue, dead: string[], called_at: string, on: Db): Promise<number> {
-    if (dead.length === 0) return 0;
+  async function redriveAll(
+    queue: Queue,
+    dead: string[],
+    called_at: string,
+    on: Db,
+    back: (jobs: number) => void,
+  ) {
+    if (dead.length === 0) return;
     try {
       const queue_id = queue.id;
       const rows = await arrivals.watch(
@@ -54,15 +70,15 @@ export function createRedrive(context: {
         },
       );
       notifier.ready(queue.name);
+      back(rows.length);
       await groups.cameBack(rows);
-      return rows.length;
     } catch (error) {
-      if (!isKeyTaken(error) && !isLockTimeout(error)) throw error;
+      if (!isKeyTaken(error) && !isKeyHeld(error)) throw error;
       // A transaction holds one of the keys. Halving finds the job of that key: only that job stays dead.
-      if (dead.length === 1) return 0;
+      if (dead.length === 1) return;
       const half = dead.length >> 1;
-      const older = await redriveAll(queue, dead.slice(0, half), called_at, on);
-      return older + (await redriveAll(queue, dead.slice(half), called_at, on));
+      await redriveAll(queue, dead.slice(0, half), called_at, on, back);
+      await redriveAll(queue, dead.slice(half), called_at, on, back);
     }
   }
 
@@ -70,12 +86,15 @@ export function createRedrive(context: {
   return async function redrive(queue: Queue, wish: RedriveWish): Promise<number> {
     const called_at = await callTime(db);
     // It waits only for a moment for a transaction that takes a key: somebody may keep that transaction open.
-    const briefly = inTurnOf(db, { queue: queue.id, by: wish.by, tryMs: SHORT_LOCK_WAIT_MS });
-    const on = beginningWith(briefly, actAs(wish.by, 'redriven'));
+    const inTurn = inTurnOf(db, { queue: queue.id, by: wish.by, hears: isKeyHeld });
+    const on = beginningWith(inTurn, actAs(wish.by, 'redriven'));
     const limit = wish.limit ?? Number.POSITIVE_INFINITY;
     const chunk = throttle.chunks();
     let after = { after_finished_at: '-infinity', after_id: FIRST_ID };
     let count = 0;
+    const back = (jobs: number) => {
+      count += jobs;
+    };
     let looked: number;
     do {
       // It may take minutes. The other replicas do not rest meanwhile.
@@ -94,7 +113,9 @@ export function createRedrive(context: {
         // moment cannot come back either: the next one of the page takes its place under the limit.
         const wanted = firstOfKeys(page.filter((job) => job.wanted)).map((job) => job.id);
         while (wanted.length > 0 && count < limit)
-          count += await redriveAll(queue, wanted.splice(0, limit - count), called_at, on);
+          await redriveAll(queue, wanted.splice(0, limit - count), called_at, on, back).catch((error) => {
+            throw count > 0 ? partlyDone(error, count) : error;
+          });
         return page.length;
       });
     } while (looked > 0 && count < limit);

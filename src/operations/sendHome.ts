@@ -3,7 +3,6 @@ import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID, queueIdOf } from '../ids.ts';
 import { actAs, beginningWith } from '../postgres/act.ts';
-import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
@@ -12,6 +11,7 @@ import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { RedriveWish } from '../verbs/queues.ts';
 import { callTime } from './purge.ts';
+import { partlyDone } from './redrive.ts';
 
 interface Sent extends Moved {
   home: string;
@@ -38,8 +38,8 @@ export function createSendHome(context: {
   /** Sends those of a dead letter queue back that are there now. Returns their number. */
   return async function sendHome(queue: Queue, wish: RedriveWish): Promise<number> {
     const called_at = await callTime(db);
-    const briefly = inTurnOf(db, { queue: queue.id, by: wish.by, tryMs: SHORT_LOCK_WAIT_MS });
-    const on = beginningWith(briefly, actAs(wish.by, 'redriven'));
+    const inTurn = inTurnOf(db, { queue: queue.id, by: wish.by });
+    const on = beginningWith(inTurn, actAs(wish.by, 'redriven'));
     const limit = wish.limit ?? Number.POSITIVE_INFINITY;
     const chunk = throttle.chunks();
     let after = FIRST_ID;
@@ -73,7 +73,10 @@ export function createSendHome(context: {
         });
         after = page.at(-1)?.id ?? after;
         const wanted = page.filter((job) => job.wanted).map((job) => job.id);
-        while (wanted.length > 0 && count < limit) await sendAll(wanted.splice(0, limit - count));
+        while (wanted.length > 0 && count < limit)
+          await sendAll(wanted.splice(0, limit - count)).catch((error) => {
+            throw count > 0 ? partlyDone(error, count) : error;
+          });
         return page.length;
       });
     } while (looked > 0 && count < limit);

@@ -4,7 +4,7 @@ import { isOutage } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { actAs, noteAct } from '../postgres/act.ts';
-import { isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
+import { isKeyHeld, isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -121,7 +121,8 @@ export function createOperationWork(context: {
       return done;
     } catch (error) {
       if (!taken || isOutage(error)) throw error;
-      if (isKeyTaken(error) || isLockTimeout(error)) heldJob.metLock(taken.id, size);
+      if (isKeyTaken(error) || isLockTimeout(error))
+        heldJob.metLock(taken.id, size, isKeyTaken(error) || isKeyHeld(error));
       else {
         if (!(error instanceof CannotGoOn)) log(error, 'an operation failed');
         await fail(db, taken, (error as Error).message);

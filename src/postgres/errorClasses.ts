@@ -66,6 +66,13 @@ export function batchAsRefusal(error: unknown): unknown {
 /** Whether a statement waited too long for a lock. This happens only where a lock_timeout is set. */
 export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
 
+/**
+ * Whether the lock was that of a unique key, which an open transaction is taking. The server's messages may be in another language, but
+ * its context names the index.
+ */
+export const isKeyHeld = (error: unknown): boolean =>
+  isLockTimeout(error) && /\bjobs_unique\b/.test((error as pg.DatabaseError).where ?? '');
+
 /** Whether another request has the claim of a request that was about to lease (sql/functions/refuse_claim.sql). */
 export const isClaimTaken = (error: unknown): boolean => sqlState(error) === 'DB001';
 

@@ -38,6 +38,8 @@ export interface LockTurn {
   slot?: Semaphore | undefined;
   /** It tries for so long only. Then its caller hears of the lock (isLockTimeout). */
   tryMs?: number | undefined;
+  /** The locks of which its caller hears at once. It waits for others. */
+  hears?: ((error: unknown) => boolean) | undefined;
   /** What it needs is known to be held: it waits without a try. */
   isHeld?: boolean | undefined;
   /**
@@ -47,8 +49,9 @@ export interface LockTurn {
   isPart?: boolean | undefined;
 }
 
-/** Whether its caller hears of a lock. */
-const isTold = ({ tryMs, isPart }: LockTurn): boolean => tryMs !== undefined || isPart === true;
+/** Whether its caller hears of this lock. */
+const isTold = ({ tryMs, isPart, hears }: LockTurn, error: unknown): boolean =>
+  tryMs !== undefined || isPart === true || hears?.(error) === true;
 
 /** Runs work with this limit for each wait for a lock. It may run again after a wait that was too long. */
 type LockWork<T> = (lockWaitMs: number) => Promise<T>;
@@ -85,7 +88,7 @@ export function createLockWaits(connections: number) {
   }
 
   /** @throws the error of the lock after a wait that was too long */
-  async function wait<T>(work: LockWork<T>, from: Path, until: number): Promise<T> {
+  async function wait<T>(work: LockWork<T>, turn: LockTurn, from: Path, until: number): Promise<T> {
     for (;;) {
       try {
         return await waiting(
@@ -96,6 +99,7 @@ export function createLockWaits(connections: number) {
       } catch (error) {
         if (!isLockTimeout(error)) throw error;
         noteLock(from[0]);
+        if (isTold(turn, error)) throw error;
         if (until - performance.now() < SHORT_LOCK_WAIT_MS) throw error;
       }
     }
@@ -114,11 +118,11 @@ export function createLockWaits(connections: number) {
         } catch (error) {
           if (!isLockTimeout(error)) throw error;
           noteLock(from[0]);
-          if (isTold(turn)) throw error;
+          if (isTold(turn, error)) throw error;
         }
-      return await wait(work, from, until);
+      return await wait(work, turn, from, until);
     } catch (error) {
-      const isLocked = isLockTimeout(error) && !isTold(turn);
+      const isLocked = isLockTimeout(error) && !isTold(turn, error);
       throw isLocked || error instanceof NoPlace ? new HeldUp(error) : error;
     }
   }

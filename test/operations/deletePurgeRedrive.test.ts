@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
 import { expectProblem, moves } from '../support/moves.ts';
@@ -167,6 +168,31 @@ describe('POST /queues/{queue}/redrive', () => {
     expect(await redrive({ error_contains: 'a_b' })).toBe(1);
     expect(await redrive({ error_contains: 'nothing of that' })).toBe(0);
     expect(await at.drain(queue)).toEqual([0, 6, 2, 3]);
+  });
+
+  test.each([
+    ['batch', 'select from dibs.batches where id = $1 for update'],
+    ['jobs', 'select from dibs.jobs where batch_id = $1 for update'],
+  ])('a redrive waits for who has locked the %s for a second, and leaves no job dead', async (_, lock) => {
+    const batch = await at.ok('POST', '/batches', { queue, jobs: Array(3).fill({ queue }), closed: true });
+    for (const job of await at.claim(queue, { limit: 3 })) await at.settle('nack', job, { retry: false });
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
+    await user.query(lock, [batch.id]);
+    const redriven = call('redrive', {});
+    await sleep(1000);
+    await user.end('commit');
+    expect((await redriven).body).toEqual({ count: 3 });
+  });
+
+  test('a redrive that has to wait for too long is 503, and says so', async () => {
+    const [job] = (await dead(['e'])) as [{ id: string }];
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
+    await user.query('select from dibs.jobs where id = $1 for update', [job.id]);
+    const refused = await call('redrive', {});
+    expectProblem(refused, 503, 'unavailable');
+    expect(refused.body.outcome).toBe('not_done');
+    await user.end('rollback');
+    expect((await call('redrive', {})).body).toEqual({ count: 1 });
   });
 
   test('takes the next jobs of the page in place of those that cannot come back', async () => {

@@ -6,7 +6,7 @@ test('portions shrink to the job that a transaction holds, skip it, and grow aga
   const sizes: number[] = [];
   while (!heldJob.skips('a')) {
     sizes.push(heldJob.most('a', 8));
-    heldJob.metLock('a', 8);
+    heldJob.metLock('a', 8, true);
   }
   expect(sizes).toEqual([8, 4, 2, 1]);
   expect(heldJob.most('a', 8)).toBe(1);
@@ -23,8 +23,30 @@ test('portions shrink to the job that a transaction holds, skip it, and grow aga
 
 test('a lock in the way of one operation makes the portions of no other smaller', () => {
   const heldJob = createHeldJob();
-  heldJob.metLock('a', 8);
+  heldJob.metLock('a', 8, true);
   expect(heldJob.most('b', 8)).toBe(8);
   heldJob.metNoLock('b', 8);
   expect(heldJob.most('a', 8)).toBe(4);
+});
+
+test('a lock that is of no unique key is waited for, and its job skipped only when that takes too long', () => {
+  let now = 0;
+  const heldJob = createHeldJob(() => now);
+  const meet = () => heldJob.metLock('a', 2, false);
+  meet();
+  meet();
+  meet();
+  expect(heldJob.skips('a')).toBe(false);
+  now = 5000;
+  meet();
+  expect(heldJob.skips('a')).toBe(true);
+  heldJob.metNoLock('a', 2);
+  // The same transaction may hold the next one, too.
+  meet();
+  expect(heldJob.skips('a')).toBe(true);
+  heldJob.metNoLock('a', 2);
+  heldJob.metNoLock('a', 2);
+  meet();
+  meet();
+  expect(heldJob.skips('a')).toBe(false);
 });

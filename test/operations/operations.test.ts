@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
@@ -185,6 +186,18 @@ describe('each verb does what the call for one job does', () => {
     expect(await at.get(twice.id)).toMatchObject({ state: 'ready', attempt: 0, finished_at: null });
     expect(await stateOf(again.id)).toBe('dead');
     expect(await at.drain(queue)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('a cancel waits for who has locked the batch of a job, and leaves none as it was', async () => {
+    const jobs = [{ queue, payload: 'a' }];
+    const { body: batch } = await service.call('POST', '/batches', { queue, jobs, closed: true });
+    await at.settle('nack', await at.claimOne(queue), { retry: false });
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
+    await user.query('select from dibs.batches where id = $1 for update', [batch.id]);
+    const cancelled = run('cancel', { states: ['dead'] });
+    await sleep(1700);
+    await user.end('commit');
+    expect(await cancelled).toMatchObject({ matched: 1, done: 1, skipped: 0 });
   });
 
   test('a unique key that an open transaction holds costs one job, and no more', async () => {

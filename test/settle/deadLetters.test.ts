@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { as, speakingAccess } from '../support/access.ts';
+import { openTransaction } from '../support/beside.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
-import { onAll } from '../support/severalDatabases.ts';
+import { databaseOf, onAll } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -361,6 +363,16 @@ describe('a redrive with home', () => {
     });
     expect((await at.claimOne(other)).payload).toBe(2);
     expect((await lettersOf()).map(({ id }) => id)).toEqual([own.id]);
+  });
+
+  test('waits for who has locked the queue to which they go', async () => {
+    await dies({ payload: 1 });
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
+    await user.query('select from dibs.queues where name = $1 for update', [queue]);
+    const sent = home();
+    await sleep(1000);
+    await user.end('commit');
+    expect((await sent).count).toBe(1);
   });
 
   test('takes those that wait, are delayed or are dead, and leaves those that somebody works on', async () => {
