@@ -19,5 +19,7 @@ set
 where queue_id = :queue_id and id = :id and state in ('dead', 'scheduled')
 returning
   j.state, j.finished_at, j.result,
+  -- include shared/is_keyless.sql
+  ,
   -- include shared/job_columns.sql
 ;

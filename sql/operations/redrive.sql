@@ -37,4 +37,7 @@ where
       offset 0
     )
   )
-returning j.id, j.state, j.group_key as "group";
+returning
+  j.id, j.state, j.group_key as "group",
+  -- include shared/is_keyless.sql
+;

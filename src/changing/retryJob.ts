@@ -1,3 +1,4 @@
+import { regainIfThere } from '../enqueue/regainKeys.ts';
 import { jobFinished, jobLeased, uniqueKeyTaken } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
@@ -43,6 +44,7 @@ export function createRetryJob(context: {
         throw isKeyTaken(error) ? uniqueKeyTaken(id) : error;
       });
     if (row) {
+      await regainIfThere({ db, notifier }, [row]);
       if (row.state === 'ready') notifier.ready(queue.name);
       await groups.cameBack([row]);
       return { ...row, queue: queue.name };

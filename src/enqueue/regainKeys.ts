@@ -1,3 +1,4 @@
+import { isOutage } from '../errors.ts';
 import { FIRST_ID } from '../ids.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -39,15 +40,19 @@ export interface MayBeKeyless {
 /** Gives those of these jobs that came back without their unique keys these again. */
 export async function regainAtOnce(context: Context, jobs: MayBeKeyless[]): Promise<void> {
   const keyless = jobs.filter(({ is_keyless }) => is_keyless);
-  if (keyless.length === 0) return;
-  const found = await regain(
-    context,
-    FIRST,
-    keyless.map(({ id }) => id),
-  );
-  const keys = new Map(found.map(({ id, unique_key }) => [id, unique_key]));
-  for (const job of keyless) job.unique_key = keys.get(job.id) ?? null;
+  for (let i = 0; i < keyless.length; i += AT_ONCE) {
+    const some = keyless.slice(i, i + AT_ONCE);
+    const ids = some.map(({ id }) => id);
+    const keys = new Map((await regain(context, FIRST, ids)).map(({ id, unique_key }) => [id, unique_key]));
+    for (const job of some) job.unique_key = keys.get(job.id) ?? null;
+  }
 }
+
+/** The same for jobs that a commit has brought back already: its answer cannot say that nothing was done. After an outage, the duty sees to it. */
+export const regainIfThere = (context: Context, jobs: MayBeKeyless[]): Promise<void> =>
+  regainAtOnce(context, jobs).catch((error) => {
+    if (!isOutage(error)) throw error;
+  });
 
 /**
  * The duty that does so for all jobs that came back otherwise, or whose replica died. It goes through them page by page: those whose keys

@@ -1,5 +1,6 @@
 import type { RelayOut } from '../enqueue/enqueueWithin.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
+import { type MayBeKeyless, regainIfThere } from '../enqueue/regainKeys.ts';
 import { isOutage } from '../errors.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import type { JobState } from '../job.ts';
@@ -43,7 +44,7 @@ export class CannotGoOn extends Error {}
 
 const statements = {
   cancel: planned('operations/cancel', row<Changed & { state: JobState }>()),
-  retry: planned('operations/redrive', row<Moved>()),
+  retry: planned('operations/redrive', row<Moved & MayBeKeyless>()),
   delete: planned('operations/delete', row<{ count: number }>()),
   target: planned('operations/target', row<{ capacity: number | null }>()),
   move: planned('operations/move', row<Moved>()),
@@ -52,6 +53,7 @@ const statements = {
 
 /** What each verb of an operation does to the jobs of a portion. */
 export function createOperationActs(context: {
+  db: Db;
   notifier: Notifier;
   waiters: Waiters;
   settlement: Settlement;
@@ -60,7 +62,7 @@ export function createOperationActs(context: {
   crossing?: Places | undefined;
   relay?: Pick<RelayOut, 'sendTo'> | undefined;
 }): Record<OperationVerb, (transaction: Db, place: Place, page: Page) => Promise<Act>> {
-  const { notifier, waiters, settlement, groups, crossing, relay } = context;
+  const { db, notifier, waiters, settlement, groups, crossing, relay } = context;
 
   /** Whether a queue lives in another database. It is looked up anew: it may be gone. While home is away, as it was. */
   async function isElsewhere(queueId: number): Promise<boolean> {
@@ -118,6 +120,7 @@ export function createOperationActs(context: {
       return {
         done: rows.length,
         async afterwards() {
+          await regainIfThere({ db, notifier }, rows);
           notifier.ready(queue.name);
           await groups.cameBack(rows);
         },

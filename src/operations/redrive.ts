@@ -1,5 +1,6 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
 import { firstOfKeys } from '../enqueue/insert.ts';
+import { type MayBeKeyless, regainIfThere } from '../enqueue/regainKeys.ts';
 import { HeldUp, unavailable } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
@@ -24,7 +25,7 @@ interface DeadJob {
 
 const statements = {
   page: planned('operations/redrive_page', row<DeadJob>()),
-  redrive: planned('operations/redrive', row<Moved>()),
+  redrive: planned('operations/redrive', row<Moved & MayBeKeyless>()),
 };
 
 /** Jobs came back before another transaction locked one for too long. Other errors stay as they are. */
@@ -69,6 +70,7 @@ export function createRedrive(context: {
           });
         },
       );
+      await regainIfThere({ db, notifier }, rows);
       notifier.ready(queue.name);
       back(rows.length);
       await groups.cameBack(rows);

@@ -541,6 +541,7 @@ export interface StatementTypes {
       state: JobState;
       finished_at: string;
       result: string;
+      is_keyless: boolean;
       id: string;
       priority: number;
       attempt: number;
@@ -2859,6 +2860,7 @@ export interface StatementTypes {
       id: string;
       state: JobState;
       group: string;
+      is_keyless: boolean;
     };
   };
   'operations/redrive_page': {

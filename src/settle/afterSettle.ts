@@ -1,4 +1,4 @@
-import { regainAtOnce } from '../enqueue/regainKeys.ts';
+import { regainIfThere } from '../enqueue/regainKeys.ts';
 import { isOutage } from '../errors.ts';
 import type { Job, JobRow, JobState } from '../job.ts';
 import type { Tally } from '../metrics/tally.ts';
@@ -36,19 +36,10 @@ export function createAfterSettle(context: {
     }
   }
 
-  /** Those that came back have their unique keys again. After an outage, a duty sees to it. */
-  async function withKeys(rows: JobRow[]): Promise<void> {
-    try {
-      await regainAtOnce(context, rows);
-    } catch (error) {
-      if (!isOutage(error)) throw error;
-    }
-  }
-
   /** Jobs are back in their queue, cancelled or dead. */
   async function givenBack(queue: Queue, rows: JobRow[]): Promise<Job[]> {
     waiters.changed(rows);
-    await withKeys(rows);
+    await regainIfThere(context, rows);
     if (rows.some((row) => row.state === 'ready')) notifier.ready(queue.name);
     else leaseEnded(queue);
     await dropCancelled(queue, rows);

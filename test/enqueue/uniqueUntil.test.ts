@@ -78,6 +78,45 @@ describe('unique_until claimed', () => {
     expect((await post()).body).toMatchObject({ id: first.id, deduplicated: true });
   });
 
+  /** Jobs with the keys k0, k1, ..., all of them dead. */
+  async function dead(count: number): Promise<Json[]> {
+    const jobs = await at.enqueueAll(Array.from({ length: count }, (_, i) => job({ unique_key: `k${i}` })));
+    const leased = await at.claim(queue, { limit: count });
+    const nacks = leased.map(({ id, lease_token }) => ({ id, lease_token, retry: false }));
+    await at.ok('POST', '/jobs/settle', { nacks });
+    return jobs;
+  }
+
+  /** No second job of these keys is taken. */
+  async function holdTheirKeys(jobs: Json[]) {
+    const again = jobs.map((_, i) => job({ unique_key: `k${i}` }));
+    const { jobs: answered } = await at.ok('POST', '/jobs/batch', { jobs: again });
+    expect(answered.filter(({ deduplicated }: Json) => !deduplicated)).toEqual([]);
+  }
+
+  test('jobs that come back by a redrive hold their keys when it is answered, however many', async () => {
+    const jobs = await dead(150);
+    expect((await at.ok('POST', `/queues/${queue}/redrive`, {})).count).toBe(150);
+    await holdTheirKeys(jobs);
+  });
+
+  test('so does a job that is retried, and the answer has its key', async () => {
+    const jobs = await dead(1);
+    expect(await at.ok('POST', `/jobs/${jobs[0].id}/retry`)).toMatchObject({
+      unique_key: 'k0',
+      state: 'ready',
+    });
+    await holdTheirKeys(jobs);
+  });
+
+  test('jobs that come back by nacks hold their keys at once, however many', async () => {
+    const jobs = await at.enqueueAll(Array.from({ length: 150 }, (_, i) => job({ unique_key: `k${i}` })));
+    const leased = await at.claim(queue, { limit: 150 });
+    const nacks = leased.map(({ id, lease_token }) => ({ id, lease_token }));
+    await at.ok('POST', '/jobs/settle', { nacks });
+    await holdTheirKeys(jobs);
+  });
+
   test('one that comes back when another has taken the key stays without', async () => {
     await post();
     const first = await at.claimOne(queue);
