@@ -79,7 +79,7 @@ function scheduled(facts: JobFacts): Reason {
 const HEADS: Partial<Record<JobState, string>> = {
   ready: 'is ready',
   leased: 'is with a worker',
-  scheduled: 'rests before its next attempt',
+  scheduled: 'waits for its run_at',
 };
 
 function blocked({ group, heads, head_id, head_state, ahead: blockedAhead, is_least }: JobFacts): Reason {

@@ -179,6 +179,18 @@ describe('on_duplicate replace', () => {
     expect(order).toEqual(['first', 'new', 'last']);
   });
 
+  test('the head of a group keeps its group when a replace delays it, and explain says so', async () => {
+    const [head, next] = await at.enqueueAll([job('head', { group: 'g' }), { queue, group: 'g' }]);
+    const { body } = await post(replacing('later', { delay_seconds: 1000 }));
+    expect(body).toMatchObject({ id: head.id, state: 'scheduled', replaced: true });
+    expect(await at.get(next.id)).toMatchObject({ state: 'blocked' });
+    const explained = await at.ok('GET', `/jobs/${next.id}/explain`);
+    expect(explained).toMatchObject({ code: 'behind_in_group', blocking_job_id: head.id });
+    expect(explained.detail).toContain('is the head of the group and waits for its run_at.');
+    // It had no attempt yet, so it has none behind it.
+    expect(explained.detail).not.toContain('next attempt');
+  });
+
   test('a repeat with an Idempotency-Key is answered the same, and replaces nothing', async () => {
     await at.enqueue(job(1));
     const once = () => service.call('POST', '/jobs', replacing(2), { 'idempotency-key': `${queue}-once` });

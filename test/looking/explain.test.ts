@@ -101,7 +101,7 @@ describe('why is my job not running?', () => {
     await at.settle('nack', await at.claimOne(queue), { delay_seconds: 60 });
     expect(await explain(head.id)).toMatchObject({ code: 'backing_off' });
     expect(await explain(second.id)).toMatchObject({ code: 'behind_in_group', blocking_job_id: head.id });
-    expect((await explain(second.id)).detail).toMatch(/rests before its next attempt/);
+    expect((await explain(second.id)).detail).toMatch(/waits for its run_at/);
   });
 
   test('queue_paused: whatever else the job waits for', async () => {
