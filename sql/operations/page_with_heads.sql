@@ -5,26 +5,32 @@ with
   order by id
   for update skip locked
 ),
-heads as materialized (
-  select job.*
+found as materialized (
+  select head.id
   from (select distinct group_key from matching) as asked
   cross join lateral (
-    select id, unique_key, group_key as headless, group_key, position
+    select id
     from dibs.jobs
-    where queue_id = :queue_id
-      and group_key = asked.group_key
-      and dibs.by_index(is_head)
-      and state::text = 'ready'
-      and
-      -- include shared/job_filter.sql
-      and (
-        -- include shared/there_at_call.sql
-        or
-        -- include shared/advanced_since_call.sql
-      )
+    where queue_id = :queue_id and group_key = asked.group_key and dibs.by_index(is_head)
     order by queue_id, group_key, head_place
-    for update skip locked
-  ) as job
+    limit (select 1000)
+  ) as head
+),
+heads as materialized (
+  select id, unique_key, group_key as headless, group_key, position
+  from dibs.jobs
+  where queue_id = :queue_id
+    and id = any (array(select id from found))
+    and state::text = 'ready'
+    and
+    -- include shared/job_filter.sql
+    and (
+      -- include shared/there_at_call.sql
+      or
+      -- include shared/advanced_since_call.sql
+    )
+  order by id
+  for update skip locked
 ),
 moving as materialized (
   select *, 1 as turn from heads
