@@ -8,7 +8,7 @@
 allowance as materialized (
   select
     not q.paused as is_open,
-    q.group_concurrency = 1 as has_one_head,
+    q.group_concurrency = 1 and not q.is_narrowing as has_one_head,
     q.max_leased is not null as counted,
     q.rate_seconds * interval '1 second' / 500 as log_step,
     case

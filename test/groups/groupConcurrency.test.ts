@@ -367,6 +367,17 @@ describe('a group_concurrency that changes', () => {
     expect(payloadsOf(await claimAll())).toEqual([1]);
   });
 
+  test('while it is lowered, a claim still gets one job of a group', async () => {
+    for (const n of [1, 2, 3, 4, 5]) {
+      await at.enqueueAll([1, 2, 3].map((payload) => ({ queue, group: `g${n}`, payload })));
+    }
+    const narrowing = `group_concurrency = 1, is_narrowing = true where name = '${queue}'`;
+    await onAll(database.url, `update dibs.queues set ${narrowing}`);
+    const jobs = await at.claim(queue, { limit: 15 });
+    const groups = jobs.map(({ group }: Json) => group);
+    expect(groups).toEqual([...new Set(groups)]);
+  });
+
   test('it is a whole number from 1 to 1000, and 1 unless it is said', async () => {
     for (const group_concurrency of [0, 1001, 1.5, 'x'])
       expectProblem(
