@@ -69,6 +69,21 @@ describe('the checker of groups', () => {
     ]);
   });
 
+  test('accepts it of a job that may have died of a claim without an answer, and of no other', () => {
+    const { groups, came, leased, done } = story();
+    came('a', 0, 10);
+    came('b', 20, 30);
+    came('c', 40, 50);
+    vi.setSystemTime(60);
+    groups.lostClaim();
+    done(leased('c', 100), 200);
+    done(leased('b', 300), 400);
+    done(leased('a', 500, { max_attempts: 1 }), 600);
+    expect(groups.violations()).toEqual([
+      'group q g: job c was claimed before job b, which had come before it',
+    ]);
+  });
+
   test('finds a job that is leased between two leases of another, unless that one may have been dead', () => {
     const { groups, leased, done } = story();
     done(leased('a', 100), 200);

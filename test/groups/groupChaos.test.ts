@@ -94,6 +94,7 @@ async function work(lease: Lease): Promise<void> {
 
 async function claim(wish: object, leaseSeconds: number): Promise<Lease[]> {
   const answer = await call('POST', '/jobs/claim', { lease_seconds: leaseSeconds, ...wish });
+  if (!answer) groups.lostClaim();
   const jobs: (Claimed & { group: string | null; max_attempts: number })[] = answer?.body.jobs ?? [];
   const mine = jobs.filter((job) => job.group !== null).map((job) => `${job.queue} ${job.group}`);
   expect(new Set(mine).size, 'jobs of one group are never together in one claim').toBe(mine.length);

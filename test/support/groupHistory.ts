@@ -37,6 +37,7 @@ export function recordGroups() {
   const groups = new Map<string, GroupHistory>();
   const mortal = new Set<string>();
   const retried = new Set<string>();
+  const lost: number[] = [];
 
   function historyOf({ queue, group }: GroupedJob): GroupHistory {
     const key = `${queue} ${group}`;
@@ -61,6 +62,11 @@ export function recordGroups() {
       if (job.group === null) return;
       const mayDie = job.max_attempts < 1000;
       historyOf(job).leases.push({ job: job.id, lease, answered: Date.now(), mayDie });
+    },
+
+    /** A claim got no answer. A job that it leased may have died of that, and may then have come back behind others. */
+    lostClaim(): void {
+      lost.push(Date.now());
     },
 
     /** The job may have been dead, and may then come back behind others. */
@@ -92,6 +98,7 @@ export function recordGroups() {
           ...overtaken(
             [...arrivals.values()].filter(({ id }) => !retried.has(id)),
             byJob,
+            lost,
           ),
         ].map((violation) => `group ${name}: ${violation}`);
       });
@@ -129,12 +136,13 @@ function between(leases: GroupLease[], byJob: Map<string, GroupLease[]>): string
 }
 
 /** Jobs that were claimed before an earlier job, or between its leases. */
-function overtaken(arrivals: Arrival[], byJob: Map<string, GroupLease[]>): string[] {
+function overtaken(arrivals: Arrival[], byJob: Map<string, GroupLease[]>, lost: number[]): string[] {
   const found: string[] = [];
   for (const early of arrivals) {
     const own = byJob.get(early.id);
     if (!own) continue;
     const first = own[0] as GroupLease;
+    if (first.mayDie && lost.some((at) => early.earliest <= at && at <= first.answered)) continue;
     const until = first.mayDie ? first : (own.at(-1) as GroupLease);
     for (const late of arrivals) {
       const [claimed] = byJob.get(late.id) ?? [];
