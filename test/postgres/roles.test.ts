@@ -143,6 +143,7 @@ const SERVES: Privileges = {
   'function dibs.refuse_key': 'execute',
   'function dibs.refuse_session': 'execute',
   'function dibs.regain_keys': 'execute',
+  'function dibs.text_headers': 'execute',
   'function dibs.unfinished_in_batch': 'execute',
 };
 
