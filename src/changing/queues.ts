@@ -1,6 +1,6 @@
 import { HOME } from '../config/databases.ts';
 import type { CountCache } from '../counting/countCache.ts';
-import { HeldUp, invalidRequest } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import type { Narrow } from '../groups/narrow.ts';
 import type { GroupRepair } from '../groups/repair.ts';
 import type { QueueLooks } from '../looking/queues.ts';
@@ -139,13 +139,7 @@ export function queueAdmin(context: {
     /** Makes dead jobs ready again, or sends dead letters back. Returns their number. */
     async redrive({ queue: name, ...wish }: RequestOf<'redriveQueue'>): Promise<number> {
       const queue = await current(name);
-      return (wish.home ? sendHome : redrive)(queue, wish)
-        .catch((error) => {
-          // It tells itself what it has done before.
-          if (error instanceof HeldUp) throw error;
-          return rethrowPartlyDone(error);
-        })
-        .finally(() => countCache.drop(queue.id));
+      return (wish.home ? sendHome : redrive)(queue, wish).finally(() => countCache.drop(queue.id));
     },
   };
 }

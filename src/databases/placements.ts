@@ -168,8 +168,10 @@ export function createPlacements(home: Database, amongOthers: AmongOthers = asyn
     /** The place of a queue has changed. Without a name: that of any queue may have. */
     changed(name?: string): void {
       if (name === undefined) forgetAll();
-      else forget(name);
-      if (name !== undefined) settling.look(name);
+      else {
+        forget(name);
+        settling.look(name);
+      }
     },
 
     /** The place of a queue. Undefined when it has none. */

@@ -1,11 +1,11 @@
 import type { JoinRoundTrip } from '../batching/roundTrip.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
-import { queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import { prepared } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import { groupsByQueue } from './portions.ts';
 
 const statement = prepared('groups/give_way');
 
@@ -14,17 +14,6 @@ interface Back {
   id: string;
   state: JobState;
   group?: string | null;
-}
-
-/** The groups of the ready jobs among these, by queue. */
-function groupsOfReady(jobs: Back[]): Map<number, Set<string>> {
-  const groupsOf = new Map<number, Set<string>>();
-  for (const { id, state, group } of jobs) {
-    if (state !== 'ready' || typeof group !== 'string') continue;
-    const queueId = queueIdOf(id) as number;
-    groupsOf.set(queueId, (groupsOf.get(queueId) ?? new Set()).add(group));
-  }
-  return groupsOf;
 }
 
 /**
@@ -52,10 +41,9 @@ export function createGiveWay(context: {
   }
 
   return async (jobs: Back[]): Promise<void> => {
-    const groupsOf = groupsOfReady(jobs);
-    if (groupsOf.size === 0) return;
+    const ready = jobs.filter(({ state }) => state === 'ready');
     await Promise.all(
-      Array.from(groupsOf, ([queueId, groups]) =>
+      Array.from(groupsByQueue(ready), ([queueId, groups]) =>
         inQueue(queueId, groups).catch((error) =>
           log(error, 'heads of groups did not give way to jobs that came back'),
         ),

@@ -12,6 +12,7 @@ import { createAdvanceMany } from './advanceMany.ts';
 import { createGiveWay } from './giveWay.ts';
 import { createLead } from './lead.ts';
 import { createMissed } from './missed.ts';
+import { groupsByQueue } from './portions.ts';
 
 const waiting = prepared('groups/waiting', row<{ group: string }>());
 
@@ -28,7 +29,7 @@ export interface Moved {
 /** A job in one of these states is still the head of its group, or does not wait in the group yet. */
 const KEEPS_HEAD = new Set<JobState>(['ready', 'leased', 'scheduled']);
 
-export const needsAdvance = ({ group, state }: Moved): boolean =>
+const needsAdvance = ({ group, state }: Moved): boolean =>
   typeof group === 'string' && !KEEPS_HEAD.has(state);
 
 /**
@@ -72,14 +73,10 @@ export function createGroupHeads(context: {
   async function advanceAfter(jobs: Moved[]): Promise<void> {
     const moved = jobs.filter(needsAdvance);
     if (moved.length === 0) return;
-    const groupsOf = new Map<number, Set<string>>();
-    for (const { id, group } of moved) {
-      const queueId = queueIdOf(id) as number;
-      groupsOf.set(queueId, (groupsOf.get(queueId) ?? new Set()).add(group as string));
-    }
+    const groupsOf = [...groupsByQueue(moved)];
     const heads = new Map(
       await Promise.all(
-        [...groupsOf].map(async ([queueId, groups]) => [queueId, await advance(queueId, groups)] as const),
+        groupsOf.map(async ([queueId, groups]) => [queueId, await advance(queueId, groups)] as const),
       ),
     );
     for (const job of moved) {

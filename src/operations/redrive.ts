@@ -28,9 +28,9 @@ const statements = {
   redrive: planned('operations/redrive', row<Moved & MayBeKeyless>()),
 };
 
-/** Jobs came back before another transaction locked one for too long. Other errors stay as they are. */
-export const partlyDone = (error: unknown, count: number): unknown =>
-  error instanceof HeldUp
+/** So many jobs came back before another transaction locked one for too long. Where none did, the error stays. */
+export const heldUpAfter = (count: number, error: unknown): unknown =>
+  error instanceof HeldUp && count > 0
     ? unavailable(
         `Another transaction has locked a job, or its batch, for too long. ${count} jobs are back. Try again for the others.`,
         'unknown',
@@ -116,7 +116,7 @@ export function createRedrive(context: {
         const wanted = firstOfKeys(page.filter((job) => job.wanted)).map((job) => job.id);
         while (wanted.length > 0 && count < limit)
           await redriveAll(queue, wanted.splice(0, limit - count), called_at, on, back).catch((error) => {
-            throw count > 0 ? partlyDone(error, count) : error;
+            throw heldUpAfter(count, error);
           });
         return page.length;
       });

@@ -11,7 +11,7 @@ import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { RedriveWish } from '../verbs/queues.ts';
 import { callTime } from './purge.ts';
-import { partlyDone } from './redrive.ts';
+import { heldUpAfter } from './redrive.ts';
 
 interface Sent extends Moved {
   home: string;
@@ -75,7 +75,7 @@ export function createSendHome(context: {
         const wanted = page.filter((job) => job.wanted).map((job) => job.id);
         while (wanted.length > 0 && count < limit)
           await sendAll(wanted.splice(0, limit - count)).catch((error) => {
-            throw count > 0 ? partlyDone(error, count) : error;
+            throw heldUpAfter(count, error);
           });
         return page.length;
       });
