@@ -210,7 +210,7 @@ taken as materialized (
         group by no
       ) as key
     )
-    select used.rank, walk.no, (select cut from share) as cut, job.*
+    select used.rank, walk.no, walk.key, (select cut from share) as cut, job.*
     from walk
     cross join lateral (
       select *
@@ -255,21 +255,25 @@ ready as materialized (
 ),
 -- include shared/claim_firsts.sql
 measured as (
-  -- include shared/claim_measured.sql
-  where
-    -- include shared/is_first_of_group.sql
+  -- include shared/claim_measured.sql of=line_up id=given_id bytes=given_bytes
   window line as (order by rank, turn, no rows unbounded preceding)
 ),
 -- include shared/claim_picked.sql
 ,
 -- include shared/claim_logged.sql
-update dibs.jobs j
-set
-  counted = (select counted from allowance),
-  -- include shared/claim_picked_leased.sql
-  ,
-  -- include shared/claim_passed.sql
-  ,
+,
+leased as (
+  update dibs.jobs j
+  set
+    counted = (select counted from allowance),
+    -- include shared/claim_picked_leased.sql
+)
+select
+  leased.*,
   (select bool_or(cut) from taken) as cut,
   -- include shared/claim_ms.sql
-  as ms;
+  as ms,
+  -- include shared/claim_stand_ins.sql
+  ,
+  -- include shared/claim_passed.sql
+;

@@ -89,23 +89,27 @@ ready as materialized (
 ),
 -- include shared/claim_firsts.sql
 measured as (
-  -- include shared/claim_measured.sql
-  where
-    -- include shared/is_first_of_group.sql
+  -- include shared/claim_measured.sql of=line_up id=given_id bytes=given_bytes
   window line as (order by rank, turn, lap, key rows unbounded preceding)
 ),
 -- include shared/claim_picked.sql
 ,
 -- include shared/claim_logged.sql
-update dibs.jobs j
-set
-  counted = (select counted from allowance),
-  -- include shared/claim_picked_leased.sql
-  ,
-  -- include shared/claim_passed.sql
-  ,
+,
+leased as (
+  update dibs.jobs j
+  set
+    counted = (select counted from allowance),
+    -- include shared/claim_picked_leased.sql
+)
+select
+  leased.*,
   (select rank from first_with_key) as first_rank,
   (select position from first_with_key) as first_position,
   (select count(*) from front) < (select jobs from size) as holds_all,
   -- include shared/claim_ms.sql
-  as ms;
+  as ms,
+  -- include shared/claim_stand_ins.sql
+  ,
+  -- include shared/claim_passed.sql
+;

@@ -1,5 +1,5 @@
 -- Leases jobs as claim/plain.sql does, but from a queue whose groups may have several heads (`group_concurrency` above
--- 1): a claim gets one job of a group.
+-- 1): a claim gets one job of a group, the first ready one.
 with wanted as materialized (
   select
     :slots::integer as slots,
@@ -10,9 +10,13 @@ with wanted as materialized (
 ),
 -- include shared/claim_scan.sql
 -- include shared/claim_picked.sql
-update dibs.jobs j
-set
-  -- include shared/claim_picked_leased.sql
-  ,
+,
+leased as (
+  update dibs.jobs j
+  set
+    -- include shared/claim_picked_leased.sql
+)
+select
+  leased.*,
   -- include shared/claim_passed.sql
 ;

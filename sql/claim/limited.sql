@@ -22,10 +22,14 @@ any_ready (found) as materialized (
 -- include shared/claim_picked.sql
 ,
 -- include shared/claim_logged.sql
-update dibs.jobs j
-set
-  counted = (select counted from allowance),
-  -- include shared/claim_picked_leased.sql
-  ,
+,
+leased as (
+  update dibs.jobs j
+  set
+    counted = (select counted from allowance),
+    -- include shared/claim_picked_leased.sql
+)
+select
+  leased.*,
   -- include shared/claim_passed.sql
 ;

@@ -14,7 +14,7 @@ with wanted as materialized (
 -- include shared/claim_ready.sql
 ,
 measured as (
-  -- include shared/claim_measured.sql
+  -- include shared/claim_measured.sql of=ready id=id bytes=bytes
   window line as (order by rank, position rows unbounded preceding)
 ),
 -- include shared/claim_picked.sql

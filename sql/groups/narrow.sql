@@ -1,6 +1,6 @@
 -- Takes heads from groups that have more of them than the queue allows. It looks at the next :limit groups with heads: those
 -- after the group :after. `last_group` names the last one that it looked at, `groups` those that had too many.
--- Of such a group, all heads go, to positions before the jobs that are blocked already. A ready one is blocked again. One that is
+-- Of such a group, all heads go, in their order, to positions before the jobs that are blocked already. A ready one is blocked again. One that is
 -- leased or rests counts until it may run again: then it is blocked (shared/may_be_ready.sql).
 -- A head that went before, and has a negative place since, stays as it is, also when it is blocked: its position is before the others.
 -- The groups get new heads, as many as there is room for, when they are advanced after the commit.
@@ -56,9 +56,12 @@ leaving as materialized (
       select
         id,
         max(position) over () as highest,
-        row_number() over (order by position desc) as before_end
+        count(*) over () + 1 - row_number() over (
+          order by
+            -- include shared/group_order.sql of=job
+        ) as before_end
       from (
-        select id, position
+        select id, position, leased_at
         from dibs.jobs
         where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(is_head) and head_place > 0
         order by queue_id, group_key, head_place

@@ -1,9 +1,14 @@
 -- Lets the heads of a group that is no longer paused go on. One that is blocked is ready, at a new position: the first ones of
--- :positions, in the order of groups/give_way.sql.
+-- :positions, in the order of the group.
 with heads as materialized (
   select array_agg(id order by id) as ids, array_agg(place order by id) as places
   from (
-    select id, row_number() over (order by leased_at is null, case when leased_at is not null then id end, position)::integer as place
+    select
+      id,
+      row_number() over (
+        order by
+          -- include shared/group_order.sql of=head
+      )::integer as place
     from (
       select id, leased_at, position
       from dibs.jobs

@@ -6,25 +6,40 @@ select
   j.worker, j.last_error, j.moved_to,
   j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= coalesce(j.finished_at, now()) as is_over,
   q.paused, j.group_key = any (q.paused_groups) as group_paused,
-  heads.jobs as heads, head.id as head_id, head.state as head_state,
+  heads.jobs as heads, heads.first_id as head_id, heads.first_state as head_state,
   least(behind.jobs + higher.jobs + own.jobs + others.jobs, :max_ahead::integer) as ahead,
   behind.jobs + higher.jobs + own.jobs + others.jobs >= :max_ahead::integer or others.is_cut as is_least
 from dibs.jobs j
 cross join dibs.queues q
-left join lateral (
-  select id, state
-  from dibs.jobs
-  where j.state = 'blocked' and queue_id = :queue_id and group_key = j.group_key and dibs.by_index(is_head)
-  order by queue_id, group_key, head_place
-  limit 1
-) as head on true
+-- The heads before a blocked job. Those before a ready one count if the line of the queue has one of them behind it: this one waits for
+-- it (shared/claim_firsts.sql).
 cross join lateral (
-  select count(*)::integer as jobs
+  select
+    (array_agg(id order by place))[1] as first_id,
+    (array_agg(state order by place))[1] as first_state,
+    (case when j.state = 'blocked' or bool_or(is_behind) then count(*) else 0 end)::integer as jobs
   from (
     select
-    from dibs.jobs
-    where j.state = 'blocked' and queue_id = :queue_id and group_key = j.group_key and dibs.by_index(is_head)
-    order by queue_id, group_key, head_place
+      id,
+      state,
+      (priority, fairness_key) is distinct from (j.priority, j.fairness_key) or position > j.position as is_behind,
+      row_number() over (
+        order by
+          -- include shared/group_order.sql of=head
+      ) as place
+    from (
+      select *
+      from dibs.jobs
+      where queue_id = :queue_id and group_key = j.group_key and dibs.by_index(is_head)
+      order by queue_id, group_key, head_place
+    ) as head
+    where j.state = 'blocked' or (
+      j.state = 'ready' and state::text = 'ready' and (
+        -- include shared/group_order.sql of=head
+      ) < (
+        -- include shared/group_order.sql of=j
+      )
+    )
   ) as found
 ) as heads
 cross join lateral (

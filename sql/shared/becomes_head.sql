@@ -1,5 +1,5 @@
 -- What an advance makes of a job `j` of `picked`: a head, at a new position. Its place stands beside it. Nobody has begun it since it
--- arrived, unless it had to give up its place as a head: see groups/give_way.sql.
+-- arrived, unless it had to give up its place as a head: see shared/group_order.sql.
 state = 'ready',
 is_head = true,
 is_paused = null,

@@ -1,2 +1,7 @@
--- The first job that a claim passed over: see claim_firsts.sql.
-(select rank from passed) as passed_rank, (select position from passed) as passed_position
+-- The rest of a claim that may leave ready jobs (claim_firsts.sql), after `select`: beside each job that was `leased`, the first one
+-- that was left. If only some were left, there is one row without a job.
+passed.rank as passed_rank, passed.position as passed_position
+from (values (true)) as one (row)
+left join leased on true
+left join passed on true
+where leased.id is not null or passed.rank is not null

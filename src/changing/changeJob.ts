@@ -77,7 +77,7 @@ export function createChangeJob(context: {
     );
     if (!changed) throw await refusalOf(id, asked);
     if (changed.state === 'ready') notifier.ready(queue.name);
-    await groups.cameBack([changed]);
+    await groups.advanceAfter([changed]);
     return { ...changed, queue: queue.name };
   };
 }

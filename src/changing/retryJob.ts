@@ -46,7 +46,7 @@ export function createRetryJob(context: {
     if (row) {
       await regainIfThere({ db, notifier }, [row]);
       if (row.state === 'ready') notifier.ready(queue.name);
-      await groups.cameBack([row]);
+      await groups.advanceAfter([row]);
       return { ...row, queue: queue.name };
     }
     const { payload: _, ...job } = await getJob({ id });

@@ -32,6 +32,12 @@ export interface Claimed {
   opensInMs?: number | undefined;
 }
 
+/**
+ * A claim that got nothing looks again after this time, if it has found ready jobs: another claim has locked the jobs of their groups
+ * that go first, and commits soon.
+ */
+const LOCKED_MS = 10;
+
 /** What every claiming statement takes. Slots are numbered from 1 over all claims. */
 export function parametersOf(queue: Queue, claims: Claim[], nonces: string[], room: Room) {
   const first_slots: number[] = [];
@@ -68,8 +74,8 @@ const fairRanges = ({ ranks, positions, last_ranks, last_positions }: ScanRanges
 /** The statement for a queue without fairness keys. */
 function withoutKeys(queue: Queue, { slots }: Parameters) {
   if (hasClaimLimit(queue)) return statements.limited;
-  if (slots === 1) return statements.one;
-  return queue.group_concurrency === 1 ? statements.plain : statements.heads;
+  if (queue.group_concurrency > 1) return statements.heads;
+  return slots === 1 ? statements.one : statements.plain;
 }
 
 /** The statement that the queue needs, with its parameters. */
@@ -83,6 +89,13 @@ function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair 
   if (way) return { statement: statements.fair, parameters: { ...scanning, ...known.cursor.parameters() } };
   return { statement: withoutKeys(queue, parameters), parameters: scanning };
 }
+
+/** Whether the claims got nothing, and left ready jobs. */
+const leftAll = ([row]: ClaimedRow[]): boolean => row?.id === null;
+
+/** What the claims got. */
+const gotOf = (found: Claimed): Claimed =>
+  leftAll(found.rows) ? { rows: [], opensInMs: found.opensInMs ?? LOCKED_MS } : found;
 
 /** What runs before the statement and after it, in its transaction. */
 function callsAround(
@@ -119,17 +132,17 @@ export async function runClaim(context: {
   const chosen = choose(queue, parameters, scan);
   const statement = chosen.statement as Prepared<object, ClaimedRow>;
   const serveKeys = (rows: ClaimedRow[]) => {
-    if (scan.way) scan.known.cursor.leased(rows);
+    if (scan.way && !leftAll(rows)) scan.known.cursor.leased(rows);
   };
   if (hasClaimLimit(queue)) {
     const found = await withinClaimLimits(db, queue.id, statement, chosen.parameters, around);
     serveKeys(found.rows);
-    return found;
+    return gotOf(found);
   }
   const seen = (rows: ClaimedRow[]) => {
     serveKeys(rows);
-    if (rows.length === parameters.slots) filled();
+    if (rows.length === parameters.slots && !leftAll(rows)) filled();
   };
   const along = { ...around, seen, hearsOfLocks: isShared };
-  return { rows: await on.query(statement, chosen.parameters, along) };
+  return gotOf({ rows: await on.query(statement, chosen.parameters, along) });
 }

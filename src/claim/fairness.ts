@@ -1,8 +1,10 @@
-interface Served {
-  slot: number;
-  priority: number;
-  fairness_key: string | null;
-}
+import type { ClaimedRow } from './leasedJob.ts';
+
+type Served = Pick<ClaimedRow, 'id' | 'slot' | 'priority' | 'fairness_key' | 'stand_ins'>;
+
+/** Whose turn a job took: in most cases, that of its own key. */
+const turnOf = ({ id, priority, fairness_key, stand_ins }: Served) =>
+  stand_ins?.[id] ?? { rank: -priority, key: fairness_key ?? '' };
 
 /**
  * The fairness cursor of a queue: the key that was served last, in each priority. The next claim begins with the key
@@ -17,8 +19,10 @@ export function createFairnessCursor() {
 
     /** A claim leased these jobs. */
     leased(jobs: Served[]): void {
-      for (const { priority, fairness_key } of jobs.toSorted((a, b) => a.slot - b.slot))
-        last.set(-priority, fairness_key ?? '');
+      for (const job of jobs.toSorted((a, b) => a.slot - b.slot)) {
+        const { rank, key } = turnOf(job);
+        last.set(rank, key);
+      }
     },
   };
 }

@@ -16,16 +16,23 @@ export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'>
   lease_expires_at: string;
 }
 
-/** As the statements return it that may pass over a job, because the claims got one of its group already: the first one. */
+/**
+ * As the statements return it that may leave ready jobs, because of others of their groups: with the first of those. `id` is null in
+ * the only row of a claim that got nothing and left some.
+ */
 export interface HeadsRow extends LeasedRow {
   passed_rank: number | null;
   passed_position: number | null;
 }
 
+/** By id, the jobs that took the place of another one of their group: whose turn it was. */
+type StandIns = Record<string, { rank: number; key: string }>;
+
 /** As sql/claim/fair.sql returns it: `cut` when there may be more jobs, `ms` is the time that the statement took. */
 export interface FairRow extends HeadsRow {
   cut: boolean;
   ms: number;
+  stand_ins: StandIns | null;
 }
 
 /** As sql/claim/front.sql returns it: where the first job with a key is, and whether the front holds all ready jobs. */
@@ -34,6 +41,7 @@ export interface FrontRow extends HeadsRow {
   first_position: number | null;
   holds_all: boolean;
   ms: number;
+  stand_ins: StandIns | null;
 }
 
 /** A row of any claiming statement. */

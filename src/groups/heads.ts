@@ -9,7 +9,6 @@ import type { Queue, Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { createAdvance, type Head, MOST_GROUPS } from './advance.ts';
 import { createAdvanceMany } from './advanceMany.ts';
-import { createGiveWay } from './giveWay.ts';
 import { createLead } from './lead.ts';
 import { createMissed } from './missed.ts';
 import { groupsByQueue } from './portions.ts';
@@ -29,7 +28,7 @@ export interface Moved {
 /** A job in one of these states is still the head of its group, or does not wait in the group yet. */
 const KEEPS_HEAD = new Set<JobState>(['ready', 'leased', 'scheduled']);
 
-const needsAdvance = ({ group, state }: Moved): boolean =>
+export const needsAdvance = ({ group, state }: Moved): boolean =>
   typeof group === 'string' && !KEEPS_HEAD.has(state);
 
 /**
@@ -48,7 +47,6 @@ export function createGroupHeads(context: {
   const { joinRoundTrip, log } = context;
   const missed = createMissed(log);
   const { headsIn, headsOf } = createAdvance(context);
-  const giveWay = createGiveWay(context);
   const advanceMany = createAdvanceMany({ ...context, missed, advance });
 
   /** Gives heads to those of the groups that lack some. Returns the heads. `catchUp` tries again what fails. */
@@ -65,25 +63,6 @@ export function createGroupHeads(context: {
       }
     }
     return heads;
-  }
-
-  /**
-   * Advances the groups of these jobs, after the commit that moved them. Sets the jobs that are heads now to `ready`.
-   */
-  async function advanceAfter(jobs: Moved[]): Promise<void> {
-    const moved = jobs.filter(needsAdvance);
-    if (moved.length === 0) return;
-    const groupsOf = [...groupsByQueue(moved)];
-    const heads = new Map(
-      await Promise.all(
-        groupsOf.map(async ([queueId, groups]) => [queueId, await advance(queueId, groups)] as const),
-      ),
-    );
-    for (const job of moved) {
-      const own = heads.get(queueIdOf(job.id) as number)?.get(job.group as string);
-      const head = own?.find(({ id }) => id === job.id);
-      if (job.state === 'blocked' && head) Object.assign(job, { state: 'ready', run_at: head.run_at });
-    }
   }
 
   return {
@@ -108,12 +87,23 @@ export function createGroupHeads(context: {
       }
     },
 
-    advanceAfter,
-
-    /** Advances the groups of these jobs, after the commit that brought them back. Those that are ready go first in their groups. */
-    async cameBack(jobs: Moved[]): Promise<void> {
-      await advanceAfter(jobs);
-      await giveWay(jobs);
+    /**
+     * Advances the groups of these jobs, after the commit that moved them. Sets the jobs that are heads now to `ready`.
+     */
+    async advanceAfter(jobs: Moved[]): Promise<void> {
+      const moved = jobs.filter(needsAdvance);
+      if (moved.length === 0) return;
+      const groupsOf = [...groupsByQueue(moved)];
+      const heads = new Map(
+        await Promise.all(
+          groupsOf.map(async ([queueId, groups]) => [queueId, await advance(queueId, groups)] as const),
+        ),
+      );
+      for (const job of moved) {
+        const own = heads.get(queueIdOf(job.id) as number)?.get(job.group as string);
+        const head = own?.find(({ id }) => id === job.id);
+        if (job.state === 'blocked' && head) Object.assign(job, { state: 'ready', run_at: head.run_at });
+      }
     },
 
     hasMissed: missed.some,

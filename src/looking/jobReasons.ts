@@ -37,7 +37,7 @@ export interface JobFacts {
   paused: boolean;
   /** Null: it has no group. */
   group_paused: boolean | null;
-  /** How many heads its group has, and the first of them. */
+  /** How many heads of its group it waits for, and the first of them. */
   heads: number;
   head_id: string | null;
   head_state: JobState | null;
@@ -82,12 +82,17 @@ const HEADS: Partial<Record<JobState, string>> = {
   scheduled: 'waits for its run_at',
 };
 
-function blocked({ group, heads, head_id, head_state, ahead: blockedAhead, is_least }: JobFacts): Reason {
-  const ahead = blockedAhead + heads;
+/** A job that is blocked, or ready behind a head of its group that is less urgent, or of another fairness key. */
+function behindInGroup(facts: JobFacts): Reason {
+  const { state, group, heads, head_id, head_state } = facts;
+  const isBlocked = state === 'blocked';
+  const ahead = isBlocked ? facts.ahead + heads : heads;
+  const is_least = isBlocked && facts.is_least;
   const name = JSON.stringify(group);
   if (head_id === null)
     return { code: 'behind_in_group', detail: `Its group ${name} gets its next head at this moment.`, ahead };
-  const which = heads === 1 ? 'the head of the group' : `the first of the ${heads} heads of the group`;
+  const ofHeads = heads === 1 ? 'the head of the group' : `the first of the ${heads} heads of the group`;
+  const which = isBlocked ? ofHeads : 'the first of them';
   const head = `Job ${head_id} is ${which} and ${HEADS[head_state as JobState]}.`;
   const detail = `In its group ${name}, ${jobs(ahead, is_least)} ${go(ahead)} before it. ${head}`;
   return { code: 'behind_in_group', detail, ahead, blocking_job_id: head_id };
@@ -147,5 +152,5 @@ export function reasonOf(facts: JobFacts): Reason {
       detail: `Its group ${group} is paused. Claims get none of its jobs until it is resumed.`,
     };
   }
-  return state === 'blocked' ? blocked(facts) : ready(facts);
+  return state === 'blocked' || facts.heads > 0 ? behindInGroup(facts) : ready(facts);
 }

@@ -102,7 +102,7 @@ async function moveDue(
   if (!queue) return jobs.length;
   await settlement.dropCancelled(queue, jobs);
   if (queue.max_leased !== null || jobs.some((job) => job.state === 'ready')) notifier.ready(queue.name);
-  await groups.cameBack(jobs);
+  await groups.advanceAfter(jobs);
   return jobs.length;
 }
 

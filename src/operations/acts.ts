@@ -122,7 +122,7 @@ export function createOperationActs(context: {
         async afterwards() {
           await regainIfThere({ db, notifier }, rows);
           notifier.ready(queue.name);
-          await groups.cameBack(rows);
+          await groups.advanceAfter(rows);
         },
       };
     },

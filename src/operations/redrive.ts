@@ -73,7 +73,7 @@ export function createRedrive(context: {
       await regainIfThere({ db, notifier }, rows);
       notifier.ready(queue.name);
       back(rows.length);
-      await groups.cameBack(rows);
+      await groups.advanceAfter(rows);
     } catch (error) {
       if (!isKeyTaken(error) && !isKeyHeld(error)) throw error;
       // A transaction holds one of the keys. Halving finds the job of that key: only that job stays dead.

@@ -609,10 +609,11 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
-      passed_rank: number;
-      passed_position: number;
       cut: boolean;
       ms: number;
+      stand_ins: unknown;
+      passed_rank: number;
+      passed_position: number;
     };
   };
   'claim/front': {
@@ -660,12 +661,13 @@ export interface StatementTypes {
       last_error: string;
       headers: string;
       progress: string;
-      passed_rank: number;
-      passed_position: number;
       first_rank: number;
       first_position: number;
       holds_all: boolean;
       ms: number;
+      stand_ins: unknown;
+      passed_rank: number;
+      passed_position: number;
     };
   };
   'claim/heads': {
@@ -1670,13 +1672,6 @@ export interface StatementTypes {
       is_head: boolean;
       is_new: boolean;
     };
-  };
-  'groups/give_way': {
-    parameters: {
-      groups: (string | null)[] | TextArray | null;
-      queue_id: number | null;
-    };
-    columns: Record<never, never>;
   };
   'groups/headless': {
     parameters: {

@@ -72,7 +72,7 @@ export function createNackWithFollowUps(context: {
       });
     if (!done) return keptDead(queue, item);
     const [job] = (await settlement.nacked(queue, [done.row], before.state === 'dead')) as [Job];
-    await groups.cameBack([job]);
+    await groups.advanceAfter([job]);
     return { ...job, enqueued: done.enqueued };
   };
 }

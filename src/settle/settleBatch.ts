@@ -1,7 +1,7 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip, RoundTripDb } from '../batching/roundTrip.ts';
 import { jobNotFound, leaseLost, Refusal } from '../errors.ts';
-import type { GroupHeads, Moved } from '../groups/heads.ts';
+import { type GroupHeads, type Moved, needsAdvance } from '../groups/heads.ts';
 import { isUuid, queueIdOf } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -139,8 +139,7 @@ export function settleInBatches<I extends Item, Row extends Moved>(
     const outcome = 'later' in first ? ((await first.later).get(item.id) as Row | Refusal) : first;
     if (outcome instanceof Error) throw outcome;
     // Await this here and not in the batch. There, items without a group would wait for it, too.
-    if (outcome.advanced) await outcome.advanced;
-    else if (typeof outcome.group === 'string') await groups.cameBack([outcome]);
+    if (needsAdvance(outcome)) await (outcome.advanced ?? groups.advanceAfter([outcome]));
     return outcome;
   };
 }

@@ -82,7 +82,6 @@ for (const [shape, wish] of Object.entries(SHAPES))
             'groups/narrow',
             'groups/waiting',
             'groups/lead',
-            'groups/give_way',
             'groups/headless',
             'enqueue/insert',
             'claim/heads',
@@ -123,11 +122,6 @@ for (const [shape, wish] of Object.entries(SHAPES))
             const plan = await run('groups/advance_several', mode, { queue_id: 1, groups });
             expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(7 * count + 1);
             expect(buffers(plan), outline(plan)).toBeLessThan(150 + 100 * count);
-            const gave = await run('groups/give_way', mode, { queue_id: 1, groups });
-            for (const index of indexesOf(gave))
-              expect(['jobs_head', 'jobs_pkey'], outline(gave)).toContain(index);
-            // Its heads are in order: each is read once.
-            expect(rowsTouched(gave), outline(gave)).toBeLessThanOrEqual(3 * count);
           }
           await client.query('update dibs.queues set group_concurrency = 1');
         },

@@ -358,10 +358,6 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),
   },
-  'groups/give_way': {
-    batch: true,
-    parameters: ({ queue }, ids) => ({ queue_id: queue, groups: ids }),
-  },
   'groups/lead': {
     batch: true,
     parameters: ({ queue }, ids) => ({ queue_id: queue, ids, groups: ids }),
