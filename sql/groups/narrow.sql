@@ -1,8 +1,8 @@
 -- Takes heads from groups that have more of them than the queue allows. It looks at the next :limit groups with heads: those
 -- after the group :after. `last_group` names the last one that it looked at, `groups` those that had too many.
--- Of such a group, all heads go, in their order, to positions before the jobs that are blocked already. A ready one is blocked again. One that is
--- leased or rests counts until it may run again: then it is blocked (shared/may_be_ready.sql).
--- A head that went before, and has a negative place since, stays as it is, also when it is blocked: its position is before the others.
+-- Of such a group, all heads go, to positions before the jobs that were never heads. A ready one is blocked again. One that is
+-- leased or rests counts until it may run again: then it is blocked (shared/may_be_ready.sql). All of them, and those that went
+-- before, stand in their order, and have negative places. A place is a smallint: the places begin anew before they end.
 -- The groups get new heads, as many as there is room for, when they are advanced after the commit.
 -- The update sees each job as it is by then: a job may be claimed, or come back, at this moment.
 with recursive walked as (
@@ -33,7 +33,7 @@ crowded as materialized (
   select page.group_key, heads.lowest
   from page
   cross join lateral (
-    select count(*) as jobs, min(head_place) as lowest
+    select count(*) as jobs, min(head_place) as lowest, max(head_place) as highest
     from (
       select head_place
       from dibs.jobs
@@ -41,7 +41,7 @@ crowded as materialized (
       order by queue_id, group_key, head_place
     ) as head
   ) as heads
-  where heads.jobs > (select group_concurrency from dibs.queues where id = :queue_id)
+  where heads.jobs > (select group_concurrency from dibs.queues where id = :queue_id) and heads.highest > 0
 ),
 leaving as materialized (
   select
@@ -49,9 +49,17 @@ leaving as materialized (
   from (
     select
       head.id,
-      coalesce(blocked.position, head.highest + 1) - head.before_end as position,
-      least(crowded.lowest, 0) - head.before_end as place
+      coalesce(never.position, head.highest + 1) - head.before_end as position,
+      case when crowded.lowest < -16000 then 0 else least(crowded.lowest, 0) end - head.before_end as place
     from crowded
+    left join lateral (
+      select position
+      from dibs.jobs
+      where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(state = 'blocked') and not is_head
+        and head_place > 0
+      order by queue_id, group_key, position
+      limit 1
+    ) as never on true
     cross join lateral (
       select
         id,
@@ -61,20 +69,22 @@ leaving as materialized (
             -- include shared/group_order.sql of=job
         ) as before_end
       from (
-        select id, position, leased_at
-        from dibs.jobs
-        where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(is_head) and head_place > 0
-        order by queue_id, group_key, head_place
+        (
+          select id, position, leased_at
+          from dibs.jobs
+          where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(is_head)
+          order by queue_id, group_key, head_place
+        )
+        union all
+        (
+          select id, position, leased_at
+          from dibs.jobs
+          where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(state = 'blocked') and not is_head
+            and head_place < 0 and position < coalesce(never.position, 9223372036854775807)
+          order by queue_id, group_key, position
+        )
       ) as job
     ) as head
-    left join lateral (
-      select position
-      from dibs.jobs
-      where queue_id = :queue_id and group_key = crowded.group_key and dibs.by_index(state = 'blocked') and not is_head
-        and head_place > 0
-      order by queue_id, group_key, position
-      limit 1
-    ) as blocked on true
   ) as job
 ),
 narrowed as (
@@ -83,17 +93,13 @@ narrowed as (
     state = (case j.state when 'ready' then 'blocked' else j.state end)::dibs.job_state,
     is_head = j.state in ('leased', 'scheduled'),
     is_paused = case when j.state in ('leased', 'scheduled') then j.is_paused end,
-    head_place = case
-      when j.state in ('leased', 'scheduled')
-        then ((select places from leaving))[width_bucket(j.id, (select ids from leaving))]
-      else 1
-    end,
+    head_place = ((select places from leaving))[width_bucket(j.id, (select ids from leaving))],
     position = ((select positions from leaving))[width_bucket(j.id, (select ids from leaving))]
   where j.queue_id = :queue_id
     and j.id = any ((select ids from leaving)::uuid[])
     and j.id between (select ids[1] from leaving) and (select ids[cardinality(ids)] from leaving)
-    and j.is_head
-    and j.head_place > 0
+    -- One that was a head once, and is not finished.
+    and (j.is_head or (j.state::text = 'blocked' and j.head_place < 0))
 )
 select
   (select max(group_key) from page) as last_group,

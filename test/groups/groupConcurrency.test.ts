@@ -283,6 +283,18 @@ describe('a group_concurrency that changes', () => {
     expect(await workOff(4)).toEqual([1, 2, 3, 4]);
   });
 
+  test('a job that may run again in between goes before later ones that ran all the time', async () => {
+    await addAll([1, 2, 3, 4]);
+    const jobs = await claimAll();
+    await allow(1);
+    await at.settle('release', jobs[0]);
+    await allow(3);
+    await allow(1);
+    await at.settle('release', jobs[1]);
+    await at.settle('release', jobs[2]);
+    expect(await workOff(4)).toEqual([1, 2, 3, 4]);
+  });
+
   const RESTING: Record<string, (job: Json) => Promise<void>> = {
     'before it is lowered': async (job) => {
       await at.settle('nack', job, { delay_seconds: 600 });

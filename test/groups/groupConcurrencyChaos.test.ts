@@ -35,6 +35,10 @@ let killed: Replica | undefined;
 let stopping = false;
 const history = recordHistory();
 const leasesOf = new Map<string, GroupLease[]>();
+/** The jobs of each group that one producer enqueued, in order. */
+const series: Map<string, string[]>[] = [];
+/** The first delivery of a job: when its claim was sent, and when it was answered. */
+const begun = new Map<string, { sent: number; answered: number }>();
 const allowed: Allowed[] = [];
 
 beforeAll(async () => {
@@ -71,6 +75,8 @@ function mostAt(time: number): number {
 }
 
 async function produce(): Promise<void> {
+  const own = new Map<string, string[]>();
+  series.push(own);
   while (!stopping) {
     const jobs = Array.from({ length: Math.ceil(random(0, 8)) }, () => ({
       queue: QUEUE,
@@ -80,7 +86,10 @@ async function produce(): Promise<void> {
       max_attempts: 1000,
     }));
     const answer = await call('POST', '/jobs/batch', { jobs });
-    for (const { id } of answer?.body.jobs ?? []) history.enqueued(id);
+    for (const { id, group } of answer?.body.jobs ?? []) {
+      history.enqueued(id);
+      own.set(group, [...(own.get(group) ?? []), id]);
+    }
     await sleep(random(20, 100));
   }
 }
@@ -99,13 +108,16 @@ async function settle(one: GroupLease, verb: SettleVerb): Promise<void> {
 }
 
 async function claim(wish: object, leaseSeconds: number): Promise<GroupLease[]> {
+  const sent = Date.now();
   const answer = await call('POST', '/jobs/claim', { queues: [QUEUE], lease_seconds: leaseSeconds, ...wish });
+  const answered = Date.now();
   const jobs: (Claimed & { group: string })[] = answer?.body.jobs ?? [];
   const own = jobs.map(({ group }) => group);
   expect(new Set(own).size, 'jobs of one group are never together in one claim').toBe(own.length);
   return jobs.map((job) => {
     const lease = history.leased(job, leaseSeconds);
-    const one = { lease, answered: Date.now(), over: lease.until };
+    const one = { lease, answered, over: lease.until };
+    if (job.deliveries === 1 && !begun.has(job.id)) begun.set(job.id, { sent, answered });
     leasesOf.set(job.group, [...(leasesOf.get(job.group) ?? []), one]);
     return one;
   });
@@ -160,6 +172,17 @@ function tooMany(): string[] {
   );
 }
 
+/** Jobs that certainly began after one that came later in their group. */
+const overtaken = (): string[] =>
+  series
+    .flatMap((own) => [...own.values()])
+    .flatMap((ids) =>
+      ids.filter((id, i) => {
+        const one = begun.get(id);
+        return one && ids.slice(i + 1).some((later) => (begun.get(later)?.answered ?? Infinity) < one.sent);
+      }),
+    );
+
 test('a group never has more jobs at once than it may, and loses none, while that changes and a replica dies', async () => {
   await allow(2);
   const everybody = Promise.all([produce(), produce(), ...Array.from({ length: WORKERS }, worker), change()]);
@@ -171,6 +194,7 @@ test('a group never has more jobs at once than it may, and loses none, while tha
   await everybody;
   expect(await drain()).toEqual([]);
   expect(tooMany()).toEqual([]);
+  expect(overtaken()).toEqual([]);
   expect(history.violations(new Set())).toEqual([]);
   // Groups did have several jobs at once.
   const together = [...leasesOf.values()].flatMap((leases) =>
