@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { queueIdOf } from '../../src/ids.ts';
+import { planned, valuesOf } from '../../src/postgres/statements.ts';
 import { openTransaction } from '../support/beside.ts';
 import { createDatabase } from '../support/database.ts';
+import { oneFrontClaim } from '../support/jobs.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
-import { databaseOf } from '../support/severalDatabases.ts';
+import { databaseOf, onQueue } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -113,6 +116,22 @@ test('a key has had its turn when another one of the group goes in its place', a
     { group: 'other', fairness_key: 'c', payload: 'c' },
   ]);
   expect(payloadsOf(await claimAll(1)).slice(0, 3)).toEqual(['a', 'before b', 'c']);
+});
+
+test('a claim from the front of a queue keeps their order, too, and tells whose turn it was', async () => {
+  const [first, , urgent] = await addAll([
+    { fairness_key: 'a' },
+    { fairness_key: 'b' },
+    { fairness_key: 'c', priority: 9 },
+  ]);
+  const statement = planned('claim/front');
+  const rows = await onQueue(
+    database.url,
+    queue,
+    statement.text,
+    valuesOf(statement, oneFrontClaim(queueIdOf(urgent.id) as number, 2)),
+  );
+  expect(rows).toMatchObject([{ id: first.id, stand_ins: { [first.id]: { rank: -9, key: 'c' } } }]);
 });
 
 test('a claim gets none of a group whose first job another transaction has locked, and one that waits gets it when that is over', async () => {
