@@ -1971,7 +1971,7 @@ CREATE TRIGGER batch_followers_lost AFTER DELETE ON dibs.batch_followers FOR EAC
 
 CREATE TRIGGER jobs_batch_delete AFTER DELETE ON dibs.jobs FOR EACH ROW WHEN (((old.batch_id IS NOT NULL) AND (old.state <> 'completed'::dibs.job_state))) EXECUTE FUNCTION dibs.note_batch_end();
 
-CREATE TRIGGER jobs_batch_end AFTER UPDATE OF state ON dibs.jobs FOR EACH ROW WHEN (((new.batch_id IS NOT NULL) AND (old.state <> new.state) AND ((new.state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) OR (old.state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]))))) EXECUTE FUNCTION dibs.note_batch_end();
+CREATE TRIGGER jobs_batch_end AFTER UPDATE OF finished_at, moved_to ON dibs.jobs FOR EACH ROW WHEN (((new.batch_id IS NOT NULL) AND (old.state <> new.state) AND ((new.state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state])) OR (old.state = ANY (ARRAY['completed'::dibs.job_state, 'cancelled'::dibs.job_state, 'dead'::dibs.job_state]))))) EXECUTE FUNCTION dibs.note_batch_end();
 
 CREATE TRIGGER jobs_dead_letter AFTER UPDATE OF finished_at ON dibs.jobs FOR EACH ROW WHEN (((new.state = 'dead'::dibs.job_state) AND (old.state <> 'dead'::dibs.job_state))) EXECUTE FUNCTION dibs.dead_letter();
 

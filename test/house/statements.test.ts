@@ -116,7 +116,7 @@ describe('statements', () => {
     ]);
   });
 
-  test('each that may end an attempt or change a job sets a column for which the trigger of the history looks', () => {
+  test('each that may end an attempt or change a job sets a column for which the triggers of the history and of batches look', () => {
     const settingOf = (file: string) =>
       /update dibs\.jobs\b([\s\S]*?)\bwhere\b/.exec(readSql(file).replaceAll(/--.*$/gm, ''))?.[1] ?? '';
     const unseen = files.filter((file) => {
