@@ -1,5 +1,5 @@
 -- The trigger of batches looks at updates that may finish a job, as the history does. A claim sets the state as well, and paid some
--- 8 µs a job for a look that found nothing. See docs/decisions/0101-batches.md.
+-- 8 µs a job for a look that found nothing. See docs/decisions/0095-batches.md.
 -- oldest: 24
 
 create or replace trigger jobs_batch_end
