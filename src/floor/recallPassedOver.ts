@@ -53,7 +53,7 @@ export function recallPassedOver(context: {
 
   arrivals.listen({
     marked(found) {
-      marks.push(...found);
+      for (const mark of found) marks.push(mark);
     },
     setBack(end) {
       queues.forget();
@@ -77,7 +77,7 @@ export function recallPassedOver(context: {
         await recallMarked(taken, queues, recall);
       } catch (error) {
         // A mark is seen once. The patrol finds what lies where the search takes too long.
-        if (!isTimeLimit(error)) marks.push(...taken);
+        if (!isTimeLimit(error)) marks = taken.concat(marks);
         throw error;
       }
     }

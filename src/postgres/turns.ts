@@ -52,7 +52,8 @@ export class Turns<T> {
     const taken: T[] = [];
     for (const item of this.#items.splice(0)) (holds(item) ? taken : this.#items).push(item);
     for (const [part, turns] of this.#parts) {
-      taken.push(...turns.takeIf(holds));
+      // As arguments of one push, a long line would overflow the stack.
+      for (const item of turns.takeIf(holds)) taken.push(item);
       if (turns.size === 0) this.#parts.delete(part);
     }
     this.size -= taken.length;

@@ -29,8 +29,10 @@ function groupsOf(queues: QueueLine[]): QueueLine[][] {
     for (const other of together) {
       const [group, its] = [groupOf.get(id), groupOf.get(other)];
       if (!group || !its || group === its) continue;
-      group.push(...its);
-      for (const queue of its) groupOf.set(queue.id, group);
+      for (const queue of its) {
+        group.push(queue);
+        groupOf.set(queue.id, group);
+      }
     }
   return [...new Set(groupOf.values())];
 }
