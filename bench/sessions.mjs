@@ -1,5 +1,6 @@
-// #37: what sessions cost, and how soon the jobs of a killed worker are with another one.
-//   node bench/sessions.mjs [--sessions 5000] [--seconds 30] [--settle 45] [--kills 20]
+// #37: what sessions cost, and how soon the jobs of a killed worker are with another one. How fast many are resumed when
+// their replica stops.
+//   node bench/sessions.mjs [--sessions 5000] [--seconds 30] [--settle 45] [--kills 20] [--resumed 2500]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -15,17 +16,44 @@ import { median } from './lib/stats.mjs';
 const HELD_JOBS = 10;
 const LEASE_SECONDS = 30;
 
-/** Opens a session, and reads its lines until `close`. */
-function hold(base) {
+/** Opens a session, or resumes one, and reads its lines until `close`. `over` resolves when there are no more. */
+function hold(base, body = {}) {
   return new Promise((resolve, reject) => {
-    const sent = request(`${base}/sessions`, { method: 'POST', agent: false }, (response) => {
+    const headers = { 'content-type': 'application/json' };
+    const sent = request(`${base}/sessions`, { method: 'POST', agent: false, headers }, (response) => {
       if (response.statusCode !== 200) reject(new Error(`POST /sessions: ${response.statusCode}`));
-      response.on('error', () => undefined);
-      response.once('data', () => resolve({ close: () => sent.destroy() })).resume();
+      const over = new Promise((end) => response.on('error', () => undefined).once('close', end));
+      const opened = (line) => resolve({ id: JSON.parse(line).session, over, close: () => sent.destroy() });
+      response.once('data', opened).resume();
     });
     sent.on('error', reject);
-    sent.end();
+    sent.end(JSON.stringify(body));
   });
+}
+
+/** The replica of many sessions stops, and each client resumes its own at another one, at once. */
+async function resumeAll(from, to, count) {
+  const held = [];
+  while (held.length < count)
+    held.push(
+      ...(await Promise.all(
+        Array.from({ length: Math.min(50, count - held.length) }, () =>
+          hold(from.url, { resume_seconds: 60 }),
+        ),
+      )),
+    );
+  const stoppedAt = performance.now();
+  const stopped = from.stop();
+  const resumed = await Promise.all(
+    held.map(async ({ id, over }) => {
+      await over;
+      return hold(to.url, { session: id });
+    }),
+  );
+  const ms = performance.now() - stoppedAt;
+  await stopped;
+  for (const one of resumed) one.close();
+  return ms;
 }
 
 /** Each connection that asks makes two transactions. */
@@ -89,11 +117,11 @@ await benchmark(
   {
     name: 'sessions',
     title: 'Sessions',
-    full: { sessions: 5000, seconds: 30, settle: 45, kills: 20, replicas: 2 },
-    short: { sessions: 500, seconds: 10, settle: 20, kills: 5 },
+    full: { sessions: 5000, seconds: 30, settle: 45, kills: 20, resumed: 2500, replicas: 2 },
+    short: { sessions: 500, seconds: 10, settle: 20, kills: 5, resumed: 500 },
     maxSeconds: 900,
   },
-  async ({ options: { sessions, seconds, settle, kills, replicas: count }, postgres, report }) => {
+  async ({ options: { sessions, seconds, settle, kills, resumed, replicas: count }, postgres, report }) => {
     const url = await postgres.database('dibs_sessions');
     const replicas = [];
     for (let i = 0; i < count; i++) replicas.push(await startReplica(url, { MAX_CONNECTIONS: '10000' }));
@@ -136,6 +164,11 @@ await benchmark(
     report.say(
       `A worker with ${HELD_JOBS} leases of ${LEASE_SECONDS} s is killed, ${kills} times: another one has the first job after ` +
         `${median(took).toFixed(0)} ms (median), ${longest.toFixed(0)} ms (longest).`,
+    );
+    const ms = await resumeAll(replicas[0], replicas[1], resumed);
+    report.say(
+      `A replica with ${resumed} sessions stops. Its clients have resumed all of them at another one after ${ms.toFixed(0)} ms: ` +
+        `${((resumed * 1000) / ms).toFixed(0)} a second.`,
     );
     report.line({
       number: 37,

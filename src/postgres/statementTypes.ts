@@ -4096,10 +4096,10 @@ export interface StatementTypes {
   'sessions/open': {
     parameters: {
       replica: string | null;
-      session: string | null;
-      resume_seconds: number | null;
-      owner: string | null;
-      connection: string | null;
+      sessions: (string | null)[] | null;
+      connections: (string | null)[] | null;
+      resume_seconds: (number | null)[] | null;
+      owners: (string | null)[] | TextArray | null;
       most: number | null;
     };
     columns: {
@@ -4121,12 +4121,13 @@ export interface StatementTypes {
   'sessions/resume': {
     parameters: {
       replica: string | null;
-      resume_seconds: number | null;
-      connection: string | null;
-      session: string | null;
-      owner: string | null;
+      sessions: (string | null)[] | null;
+      connections: (string | null)[] | null;
+      owners: (string | null)[] | TextArray | null;
+      resume_seconds: (number | null)[] | null;
     };
     columns: {
+      id: string;
       resume_seconds: number;
     };
   };

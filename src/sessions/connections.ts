@@ -27,7 +27,6 @@ interface Gone {
 
 /** A connection of this replica that holds a session, or is about to. */
 export interface Connection extends Gone {
-  isOpen: boolean;
   lost(why: SessionLoss): void;
 }
 
@@ -38,23 +37,21 @@ const listed = (some: Gone[]) => ({
 
 /** Tells the database of connections that have ended, with one statement at a time. What fails is told again. */
 function createGone(tell: (some: Gone[]) => Promise<unknown>) {
-  let gone: Gone[] = [];
+  /** By their names. So nobody is told twice of one, however often it is found. */
+  const gone = new Map<string, Gone>();
   let telling: Promise<void> | undefined;
 
   async function tellAll(): Promise<void> {
-    while (gone.length > 0) {
-      const told = gone;
-      gone = [];
-      await tell(told).catch((error) => {
-        gone.push(...told);
-        throw error;
-      });
+    while (gone.size > 0) {
+      const told = [...gone.values()];
+      await tell(told);
+      for (const { connection } of told) gone.delete(connection);
     }
   }
 
   return {
-    areAny: () => gone.length > 0,
-    add: (one: Gone): void => void gone.push(one),
+    areAny: () => gone.size > 0,
+    add: (one: Gone): void => void gone.set(one.connection, one),
     tell(): Promise<void> {
       telling ??= tellAll().finally(() => {
         telling = undefined;
@@ -76,7 +73,10 @@ export function createConnections(context: {
   looking(): (look: SessionLook) => void;
 }) {
   const { db, ledger, replica, changed, looking } = context;
+  /** Also those that are about to hold a session. */
   const byName = new Map<string, Connection>();
+  /** Those that hold their sessions, by these. */
+  const holders = new Map<string, Connection>();
   /** What is told of connections that live, and of those that have ended, does not cross. */
   const inTurn = createSemaphore(1);
   const gone = createGone(async (some) => {
@@ -87,20 +87,20 @@ export function createConnections(context: {
   let isUnsure = false;
   ledger.count('sessions', () => byName.size);
 
-  const open = () => [...byName.values()].filter(({ isOpen }) => isOpen);
-
   function lose(one: Connection, why: SessionLoss): void {
-    if (byName.delete(one.connection)) one.lost(why);
+    if (!byName.delete(one.connection)) return;
+    if (holders.get(one.session) === one) holders.delete(one.session);
+    one.lost(why);
   }
 
   /**
-   * The open connections hold their sessions, as far as nobody else does. The others lose them. What a statement has left
-   * behind that was taken for failed is let go.
+   * The holders keep their sessions, as far as nobody else has them. The others lose them. What a statement has left behind
+   * that was taken for failed is let go. It names all sessions, so only the duty does it.
    */
   async function keepAll(): Promise<void> {
     isUnsure = true;
     await inTurn(async () => {
-      for (const lost of await db.query(statements.keep, { replica, ...listed(open()) })) {
+      for (const lost of await db.query(statements.keep, { replica, ...listed([...holders.values()]) })) {
         const one = byName.get(lost.connection);
         if (one) lose(one, lost.is_there ? 'resumed' : 'session_ended');
       }
@@ -113,10 +113,20 @@ export function createConnections(context: {
   }
 
   return {
-    keepAll,
-    open,
+    holders: (): Connection[] => [...holders.values()],
     size: () => byName.size,
     add: (one: Connection): void => void byName.set(one.connection, one),
+
+    /**
+     * It holds its session. A connection of this replica that held it has lost it. One of another replica hears of it when
+     * that renews its row.
+     */
+    holds(one: Connection): void {
+      const before = holders.get(one.session);
+      holders.set(one.session, one);
+      if (before) lose(before, 'resumed');
+    },
+
     /** It does not hold its session, as the database says, too. */
     drop: (one: Connection): void => void byName.delete(one.connection),
 
@@ -138,7 +148,7 @@ export function createConnections(context: {
         const looked = looking();
         const [row] = await db.query(statements.renew, { replica });
         if (row) looked(row);
-        if (isUnsure || !row?.renewed || row.held !== open().length) await keepAll();
+        if (isUnsure || !row?.renewed || row.held !== holders.size) await keepAll();
       }
       await gone.tell();
       return false;

@@ -3,19 +3,12 @@ import { isOutage, sessionNotFound, tooManySessions, unavailable } from '../erro
 import { isUuid } from '../ids.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Database } from '../postgres/pool.ts';
-import { planned, row } from '../postgres/statements.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { HeldSession, SessionLoss, SessionRequest } from '../verbs/sessions.ts';
 import { type Connection, createConnections, type SessionLook } from './connections.ts';
 import { createKnownSessions } from './known.ts';
+import { createTaking, MOST_SESSIONS } from './taking.ts';
 
-const statements = {
-  open: planned('sessions/open', row<{ id: string }>()),
-  resume: planned('sessions/resume', row<{ resume_seconds: number }>()),
-};
-
-/** An owner has at most so many sessions, over all replicas. */
-const MOST_SESSIONS = 10_000;
 const RESUME_SECONDS = 2;
 
 /** A connection that is about to hold a session. `lost` settles when it holds it no longer. */
@@ -24,7 +17,7 @@ function newConnection(session: string = randomUUID()): { one: Connection; lost:
   const lost = new Promise<SessionLoss>((resolve) => {
     told = resolve;
   });
-  return { one: { session, connection: randomUUID(), isOpen: false, lost: (why) => told(why) }, lost };
+  return { one: { session, connection: randomUUID(), lost: (why) => told(why) }, lost };
 }
 
 /**
@@ -48,21 +41,22 @@ export function createSessions({
 }) {
   const replica = randomUUID();
   const connections = createConnections({ db, ledger, replica, changed, looking });
+  const taking = createTaking(db, replica);
   let isClosed = false;
 
   /** Returns the `resume_seconds`. @throws Refusal `session_not_found`, `too_many_sessions` */
   async function take({ session, connection }: Connection, request: SessionRequest): Promise<number> {
-    const taking = { replica, session, connection, owner: request.owner ?? null };
+    const owner = request.owner ?? null;
     if (request.session === undefined) {
       const { resume_seconds = RESUME_SECONDS } = request;
-      const rows = await db.query(statements.open, { ...taking, resume_seconds, most: MOST_SESSIONS });
-      if (rows.length === 0) throw tooManySessions(MOST_SESSIONS);
+      const isOpen = await taking.open({ session, connection, owner, resume_seconds });
+      if (!isOpen) throw tooManySessions(MOST_SESSIONS);
       return resume_seconds;
     }
     const resume_seconds = request.resume_seconds ?? null;
-    const [resumed] = await db.query(statements.resume, { ...taking, resume_seconds });
-    if (!resumed) throw sessionNotFound(request.session);
-    return resumed.resume_seconds;
+    const resumed = await taking.resume({ session, connection, owner, resume_seconds });
+    if (resumed === undefined) throw sessionNotFound(request.session);
+    return resumed;
   }
 
   return {
@@ -90,13 +84,11 @@ export function createSessions({
         else connections.drop(one);
         throw error;
       }
-      one.isOpen = true;
+      connections.holds(one);
       if (isFirst) {
         notifier.sessions();
         changed();
       }
-      // Another connection of this replica may have held it. One of another replica hears of it when that renews its row.
-      if (session !== undefined) connections.keepAll().catch(() => undefined);
       if (isClosed) letGo('stopping');
       onHangup?.(() => letGo('hung_up'));
       return { session: one.session, resume_seconds, lost, letGo };
@@ -105,7 +97,7 @@ export function createSessions({
     /** Lets go of all sessions. Nobody can hold one here any more. */
     close(): void {
       isClosed = true;
-      for (const one of connections.open()) connections.letGo(one, 'stopping');
+      for (const one of connections.holders()) connections.letGo(one, 'stopping');
     },
   };
 }
