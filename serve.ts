@@ -10,6 +10,7 @@ import { createAccess } from './src/access/access.ts';
 import { putAdminKey } from './src/access/adminKeyFile.ts';
 import { createTokens } from './src/access/tokens.ts';
 import { keepAskers } from './src/askers.ts';
+import { HOME } from './src/config/databases.ts';
 import { HTTP_LIMITS } from './src/config/limits.ts';
 import { type Config, isLoopback } from './src/config.ts';
 import { startErrorOf } from './src/databases/named.ts';
@@ -111,11 +112,16 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
 }
 
 /** Its code is loaded where there is such a file only. @throws StartError */
-async function openFile({ queuesFile }: Config, logger: Logger, stop: AbortSignal) {
+async function openFile({ queuesFile, otherDatabases }: Config, logger: Logger, stop: AbortSignal) {
   if (queuesFile === undefined) return undefined;
   const { openQueuesFile } = await import('./queuesFile/atStart.ts');
-  const log = { info: (line: string) => logger.info(line), warn: (line: string) => logger.warn(line) };
-  return openQueuesFile(queuesFile, log, stop);
+  const log = {
+    info: (line: string) => logger.info(line),
+    warn: (line: string) => logger.warn(line),
+    error: (line: string) => logger.error(line),
+  };
+  const databases = [HOME, ...otherDatabases.map(({ name }) => name)];
+  return openQueuesFile(queuesFile, { databases, log, stop });
 }
 
 /** What a start has come to, beside what the configuration says. */

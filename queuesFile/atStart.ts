@@ -89,12 +89,24 @@ const ownPlace = (verbs: Verbs): Pick<Place, Exclude<keyof Place, 'deleteQueue' 
   },
 });
 
+/** What may be wrong with a file, and that only a replica knows. @throws FileError */
+function checkDatabases({ wish, problem }: QueuesFile, databases: string[]): void {
+  const problems = [...(wish.queues ?? [])].flatMap(([name, { database }]) =>
+    database === undefined || databases.includes(database)
+      ? []
+      : [problem('queues', [name, 'database'], `must be the name of a database: ${databases.join(', ')}`)],
+  );
+  if (problems.length > 0) throw new FileError(problems);
+}
+
 /** @throws StartError, in one line */
-function read(path: string): QueuesFile {
+function read(path: string, databases: string[]): QueuesFile {
   try {
     // A file of any size may be named by mistake.
     if (statSync(path).size > MOST_BYTES) throw new Error(`it is larger than ${MOST_BYTES} bytes.`);
-    return readQueuesFile(readFileSync(path));
+    const file = readQueuesFile(readFileSync(path));
+    checkDatabases(file, databases);
+    return file;
   } catch (error) {
     if (error instanceof FileError) {
       const [first = '', ...others] = error.message.split('\n');
@@ -109,45 +121,71 @@ function read(path: string): QueuesFile {
 interface Log {
   info(line: string): void;
   warn(line: string): void;
+  error(line: string): void;
 }
 
-/** Makes one change. Returns whether it must be tried again. @throws StartError for what is wrong with the file */
-async function make(
+/** What has become of a change: it is tried again `later`, or it is `refused` for good. */
+type Outcome = 'made' | 'later' | 'refused';
+
+/** A queue is being relocated, or a database is away: that ends by itself. */
+const passes = (refusal: Refusal) => isOutage(refusal) || refusal.code === 'queue_busy';
+
+const MEND = 'The replica serves without it. Mend that, and run `dibs apply`, or start a replica anew.';
+
+/** Makes one change. The file was checked before, so what is refused now is due to what is in the database. */
+async function outcomeOf(
   make: (change: Change) => Promise<boolean>,
   change: Change,
   { file, path, log }: { file: QueuesFile; path: string; log: Log },
-): Promise<boolean> {
+): Promise<Outcome> {
   const { kind, name } = change;
   try {
     await make(change);
-    return false;
+    return 'made';
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const what = `QUEUES_FILE ${path}: ${kind} ${JSON.stringify(name)}`;
-    if (isOutage(error)) {
+    if (passes(error)) {
       log.warn(`${what} is not applied yet, and will be tried again: ${error.message}`);
-      return true;
+      return 'later';
     }
-    if (error.code === 'invalid_request') {
-      const { line } = file.problem(kind === 'queue' ? 'queues' : 'schedules', name, '');
-      throw new StartError(`${what}, line ${line}: ${error.message}`);
-    }
-    log.warn(`${what} is not applied: ${error.message}`);
-    return false;
+    const { line } = file.problem(kind === 'queue' ? 'queues' : 'schedules', [name], '');
+    log.error(`${what}, line ${line}, is not applied: ${error.message} ${MEND}`);
+    return 'refused';
   }
 }
 
+/** A log in which each warning and error is told once. What is tried again meets them again. */
+function tellingOnce(log: Log): Log {
+  const told = new Set<string>();
+  const once = (tell: (line: string) => void) => (line: string) => {
+    if (!told.has(line)) tell(line);
+    told.add(line);
+  };
+  return { info: log.info, warn: once(log.warn), error: once(log.error) };
+}
+
+interface Surroundings {
+  /** The names of the databases of this replica. */
+  databases: string[];
+  log: Log;
+  stop: AbortSignal;
+  againMs?: number;
+}
+
 /** Reads QUEUES_FILE, which is applied when there is an engine. @throws StartError */
-export function openQueuesFile(path: string, log: Log, stop: AbortSignal, againMs = AGAIN_MS) {
-  const file = read(path);
+export function openQueuesFile(path: string, surroundings: Surroundings) {
+  const { databases, stop, againMs = AGAIN_MS } = surroundings;
+  const file = read(path, databases);
+  const log = tellingOnce(surroundings.log);
 
   /** Returns whether something must be tried again. */
   async function apply(verbs: Verbs): Promise<boolean> {
     const place = ownPlace(verbs) as Place;
-    const { plan, make: makeOf } = await planFor(place, file.wish, false);
-    let again = 0;
-    for (const change of plan.changes) if (await make(makeOf, change, { file, path, log })) again++;
-    const made = plan.changes.length - again;
+    const { plan, make } = await planFor(place, file.wish, false);
+    const outcomes: Outcome[] = [];
+    for (const change of plan.changes) outcomes.push(await outcomeOf(make, change, { file, path, log }));
+    const made = outcomes.filter((outcome) => outcome === 'made').length;
     if (made > 0) log.info(`QUEUES_FILE ${path}: ${made} of ${plan.changes.length} differences are applied`);
     for (const key of plan.keys)
       log.warn(`QUEUES_FILE ${path}: an access key differs. Run: ${keyCommand(key)}`);
@@ -155,7 +193,7 @@ export function openQueuesFile(path: string, log: Log, stop: AbortSignal, againM
       log.warn(
         `QUEUES_FILE ${path}: queue "${name}" is in the database ${database}, and the file says ${wished}`,
       );
-    return again > 0;
+    return outcomes.includes('later');
   }
 
   async function applyLater(verbs: Verbs): Promise<void> {
@@ -169,7 +207,7 @@ export function openQueuesFile(path: string, log: Log, stop: AbortSignal, againM
   }
 
   return {
-    /** What is in a database that is away follows in the background: it holds up no start. @throws StartError */
+    /** What is in a database that is away follows in the background: it holds up no start. */
     async applyTo(engine: Pick<Engine, 'as'>): Promise<void> {
       const caller = createCaller({ id: undefined, name: 'QUEUES_FILE' }, { scopes: SCOPES, queues: ['*'] });
       const verbs = engine.as(caller);

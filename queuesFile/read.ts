@@ -34,8 +34,8 @@ export type Wish = { [S in Section]?: Map<string, Entries[S]> };
 /** A queues file. The payloads of its schedules are JSON texts. */
 export interface QueuesFile {
   wish: Wish;
-  /** The problem of an entry, for what only Dibs can say of it. */
-  problem(section: Section, name: string, message: string): Problem;
+  /** The problem of an entry, or of a field in it, for what only Dibs can say of it. */
+  problem(section: Section, path: string[], message: string): Problem;
 }
 
 type Validate = ((value: unknown) => boolean) & { errors?: ErrorObject[] | null };
@@ -124,6 +124,6 @@ export function readQueuesFile(bytes: Uint8Array): QueuesFile {
   const yaml = readYaml(bytes, isPayload);
   return {
     wish: checkedWish(yaml),
-    problem: (section, name, message) => yaml.problem([section, name], message),
+    problem: (section, path, message) => yaml.problem([section, ...path], message),
   };
 }

@@ -46,9 +46,14 @@ async function refuseCircle(transaction: Db, name: string, dead_letter_queue: st
   await transaction.query(statements.deadLetterLock);
   const path = await transaction.query(statements.deadLetterPath, { name, dead_letter_queue });
   if (path.at(-1)?.name !== name) return;
-  const circle = [name, ...path.map((queue) => queue.name)].join(' → ');
+  const circle = [name, ...path.map((queue) => queue.name)];
+  const last = circle.at(-2);
+  const first = last === name ? '' : `. Change the dead letter queue of ${last} first`;
   throw invalidRequest([
-    { path: '/dead_letter_queue', message: `must not lead back to this queue: ${circle}` },
+    {
+      path: '/dead_letter_queue',
+      message: `must not lead back to this queue: ${circle.join(' → ')}${first}`,
+    },
   ]);
 }
 

@@ -147,6 +147,19 @@ schedules:
     expect(await isThere('/queues/some.c')).toBe(false);
   });
 
+  test('where a dead letter queue that somebody set by hand leads back, the message names that queue', async () => {
+    await service.call('PUT', '/queues/hand.b', { dead_letter_queue: 'hand.c' });
+    await service.call('PUT', '/queues/hand.c', { dead_letter_queue: 'hand.a' });
+    const ran = await apply('queues:\n  hand.a: { dead_letter_queue: hand.b }\n');
+    expect(ran).toMatchObject({
+      status: 1,
+      stderr:
+        '0 changes were made, and no more: queue "hand.a" was refused.\n' +
+        'dibs: dead_letter_queue must not lead back to this queue: hand.a → hand.b → hand.c → hand.a. ' +
+        'Change the dead letter queue of hand.c first. (invalid_request)\n',
+    });
+  });
+
   test('a queue in another database than the file says is left, and told', async () => {
     await service.call('PUT', '/queues/placed', {});
     const { database } = await body('/queues/placed');

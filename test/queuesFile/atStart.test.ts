@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openQueuesFile } from '../../queuesFile/atStart.ts';
-import { queueElsewhere, StartError, unavailable } from '../../src/errors.ts';
+import { queueBusy, queueElsewhere, StartError, tooManyQueues, unavailable } from '../../src/errors.ts';
 import { ended, http, startReplica } from '../support/replica.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -32,9 +32,10 @@ function opened(path: string) {
   const log = {
     info: (line: string) => lines.push(line),
     warn: (line: string) => lines.push(`warn: ${line}`),
+    error: (line: string) => lines.push(`error: ${line}`),
   };
   const stop = new AbortController();
-  const file = openQueuesFile(path, log, stop.signal, 20);
+  const file = openQueuesFile(path, { databases: ['home'], log, stop: stop.signal, againMs: 20 });
   return { lines, stop, applyTo: (engine: Parameters<typeof file.applyTo>[0]) => file.applyTo(engine) };
 }
 
@@ -92,8 +93,12 @@ keys:
     expect((await service.call('GET', '/queues/again.dead')).status).toBe(200);
   });
 
-  test('replicas that start at once with one file agree', async () => {
-    const queues = Array.from({ length: 20 }, (_, i) => `  many.q${i}: { max_leased: ${i + 1} }\n`).join('');
+  test('replicas that start at once with one file agree, also about dead letter queues', async () => {
+    const queues = Array.from(
+      { length: 20 },
+      (_, i) => `  many.q${i}: { max_leased: ${i + 1}, dead_letter_queue: many.q${i + 1} }\n`,
+    ).join('');
+    await service.call('PUT', '/queues/many.q20', { dead_letter_queue: 'many.dead' });
     const path = fileOf(`queues:\n${queues}`);
     const other = await startService({ databaseUrl: service.databaseUrl });
     try {
@@ -104,22 +109,73 @@ keys:
     expect(await applied(path)).toEqual([]);
   });
 
-  test('what is refused for good fails the start with one line; what is in another database does not', async () => {
-    const { applyTo } = opened(fileOf('queues:\n  a: {}\n  bad: { database: nowhere }\n'));
-    const failed = await applyTo(service.engine).catch((error: unknown) => error);
-    expect(failed).toBeInstanceOf(StartError);
-    expect((failed as Error).message).toMatch(/^QUEUES_FILE \S+: queue "bad", line 3: .*database.*$/);
+  test('a dead letter queue that somebody set by hand, and that leads back, is told as an error, and holds up no start', async () => {
+    const path = fileOf('queues:\n  back.a: { dead_letter_queue: back.b }\n  back.c: { max_leased: 2 }\n');
+    await applied(path);
+    await service.call('PUT', '/queues/back.a', {});
+    await service.call('PUT', '/queues/back.b', { dead_letter_queue: 'back.a' });
+    await service.call('PUT', '/queues/back.c', {});
+    expect(await applied(path)).toEqual([
+      `error: QUEUES_FILE ${path}: queue "back.a", line 2, is not applied: /dead_letter_queue must not lead back to this queue: ` +
+        'back.a → back.b → back.a. Change the dead letter queue of back.b first. The replica serves without it. Mend that, and ' +
+        'run `dibs apply`, or start a replica anew.',
+      `QUEUES_FILE ${path}: 1 of 2 differences are applied`,
+    ]);
+    expect((await body('/queues/back.c')).config.max_leased).toBe(2);
+    await service.call('PUT', '/queues/back.b', {});
+    expect(await applied(path)).toEqual([`QUEUES_FILE ${path}: 1 of 1 differences are applied`]);
+  });
 
+  test.each([
+    ['its dead letter queue is in another database', queueElsewhere('b', 'east')],
+    ['there can be no more queues', tooManyQueues()],
+  ])('where %s, that is told as an error, and holds up no start', async (_, refusal) => {
     const verbs = {
       listQueues: async () => ({ queues: [] }),
-      configureQueue: async () => {
-        throw queueElsewhere('a', 'east');
+      configureQueue: async ({ queue }: { queue: string }) => {
+        if (queue === 'a') throw refusal;
       },
     };
-    const lines = await applied(fileOf('queues:\n  a: {}\n'), { as: () => verbs } as never);
-    expect(lines[0]).toMatch(
-      /^warn: QUEUES_FILE \S+: queue "a" is not applied: Queue a is in the database "east"/,
-    );
+    const lines = await applied(fileOf('queues:\n  a: { dead_letter_queue: b }\n  c: {}\n'), {
+      as: () => verbs,
+    } as never);
+    expect(lines[0]).toMatch(/^error: QUEUES_FILE \S+: queue "a", line 2, is not applied: /);
+    expect(lines[0]).toContain(refusal.message);
+    expect(lines.filter((line) => line.startsWith('error'))).toHaveLength(2);
+    expect(lines.at(-1)).toMatch(/: 1 of 3 differences are applied$/);
+  });
+
+  test('a database that this replica does not have is a mistake of the file, whether the queue is there or not', async () => {
+    await service.call('PUT', '/queues/placed', {});
+    for (const queue of ['placed', 'unplaced']) {
+      const path = fileOf(`queues:\n  other: {}\n  ${queue}: { database: nowhere }\n`);
+      expect(() => opened(path)).toThrow(StartError);
+      expect(() => opened(path)).toThrow(
+        `QUEUES_FILE ${path}, line 3, column ${queue.length + 7}: /queues/${queue}/database must be the name of a database: home.`,
+      );
+    }
+    expect((await service.call('GET', '/queues/other')).status).toBe(404);
+  });
+
+  test('what is on its way to another database is tried again, told once, and holds up no start', async () => {
+    let refused = 0;
+    const seen: string[] = [];
+    const verbs = {
+      listQueues: async () => ({ queues: [] }),
+      configureQueue: async ({ queue }: { queue: string }) => {
+        if (refused < 3) {
+          refused++;
+          throw queueBusy('b', 'is being relocated to the database "east"');
+        }
+        seen.push(queue);
+      },
+    };
+    const { applyTo, lines, stop } = opened(fileOf('queues:\n  a: { dead_letter_queue: b }\n  b: {}\n'));
+    await applyTo({ as: () => verbs } as never);
+    expect(seen).toEqual([]);
+    await until(() => seen.includes('a'), { what: 'the queue whose dead letter queue was relocated' });
+    expect(lines.filter((line) => line.includes('queue "a" is not applied yet'))).toHaveLength(1);
+    stop.abort();
   });
 
   test('what is away follows when it is back, and holds up no start', async () => {
@@ -148,6 +204,17 @@ describe('dibs serve', () => {
     const replica = await startReplica({ DATABASE_URL: service.databaseUrl, QUEUES_FILE: path });
     expect((await http(replica.url, 'GET', '/queues/served')).body.config.max_attempts).toBe(7);
     await replica.end('SIGTERM');
+  });
+
+  test('serves, where a dead letter queue that somebody set by hand leads back', async () => {
+    const path = fileOf('queues:\n  hand.a: { dead_letter_queue: hand.b }\n');
+    await service.call('PUT', '/queues/hand.b', { dead_letter_queue: 'hand.a' });
+    const environment = { DATABASE_URL: service.databaseUrl, QUEUES_FILE: path };
+    const replicas = await Promise.all([startReplica(environment), startReplica(environment)]);
+    for (const replica of replicas) {
+      expect((await http(replica.url, 'GET', '/queues/hand.b')).body.config.dead_letter_queue).toBe('hand.a');
+    }
+    await Promise.all(replicas.map((replica) => replica.end('SIGTERM')));
   });
 
   test('does not start with a file that is wrong, or not there, and says so in one line', async () => {
