@@ -150,6 +150,10 @@ export const batchClosed = (id: string) =>
     `Batch ${id} is closed. Only its own jobs can add jobs, with "enqueue" in their ack or nack.`,
   );
 
+/** A second close. */
+export const batchAlreadyClosed = (id: string) =>
+  new Refusal('batch_closed', `Batch ${id} is closed already. A second close changes nothing.`);
+
 /** `isOwn`: one caller may have no more. */
 export const tooManyOperations = (most: number, isOwn: boolean) =>
   new Refusal(

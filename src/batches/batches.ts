@@ -1,6 +1,6 @@
-import { batchNotFound, Refusal } from '../errors.ts';
+import { batchAlreadyClosed, batchNotFound, Refusal } from '../errors.ts';
 import { isUuid } from '../ids.ts';
-import { batchAsRefusal } from '../postgres/errorClasses.ts';
+import { batchAsRefusal, isBatchClosed } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
@@ -75,7 +75,9 @@ export function createBatches(context: { db: Database; cancelJobs: CancelJobs })
 
     async close({ id, visible }: BatchName): Promise<Batch> {
       const { queue } = await get({ id, visible });
-      await inTurnOf(db, { queue }).query(statements.close, { id }).catch(asRefusal);
+      await inTurnOf(db, { queue })
+        .query(statements.close, { id })
+        .catch((error) => (isBatchClosed(error) ? Promise.reject(batchAlreadyClosed(id)) : asRefusal(error)));
       return get({ id });
     },
 

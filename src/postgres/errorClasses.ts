@@ -55,11 +55,14 @@ export function isDataError(error: unknown): boolean {
   return /^(22|23|DB00[45])/.test(sqlState(error) ?? '');
 }
 
+/** Whether a batch is closed already (sql/functions/hold_batches.sql, close_batch.sql). */
+export const isBatchClosed = (error: unknown): boolean => sqlState(error) === 'DB005';
+
 /** A batch that is not there, or closed, becomes a refusal (sql/functions/hold_batches.sql). Other errors stay as they are. */
 export function batchAsRefusal(error: unknown): unknown {
   const state = sqlState(error);
   if (state === 'DB004') return batchNotFound((error as Error).message);
-  if (state === 'DB005') return batchClosed((error as Error).message);
+  if (isBatchClosed(error)) return batchClosed((error as Error).message);
   return error;
 }
 

@@ -419,7 +419,9 @@ describe('what does not fit is refused, and changes nothing', () => {
 
   test('a batch that is closed twice, and a follower that joins a closed one', async () => {
     const { id } = await create({ closed: true });
-    expectProblem(await service.call('POST', `/batches/${id}/close`), 409, 'batch_closed');
+    const again = await service.call('POST', `/batches/${id}/close`);
+    expectProblem(again, 409, 'batch_closed');
+    expect(again.body.detail).toBe(`Batch ${id} is closed already. A second close changes nothing.`);
     const joining = { queue, jobs: jobs(1), on_end: { queue, batch: id } };
     expectProblem(await service.call('POST', '/batches', joining), 409, 'batch_closed');
     expect((await at.ok('GET', `/jobs?queue=${queue}`)).jobs).toEqual([]);
