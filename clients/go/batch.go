@@ -44,7 +44,7 @@ func (b *BatchHandle) Add(ctx context.Context, job JobSpec) (*Job, error) {
 	return b.producer.Enqueue(ctx, job)
 }
 
-// AddAll makes up to 1000 jobs in the batch, as Producer.EnqueueAll does. A batch that is closed refuses them: batch_closed.
+// AddAll makes jobs in the batch, as Producer.EnqueueAll does. A batch that is closed refuses them: batch_closed.
 func (b *BatchHandle) AddAll(ctx context.Context, jobs []JobSpec) ([]Job, error) {
 	own := make([]JobSpec, len(jobs))
 	for i, job := range jobs {

@@ -30,10 +30,27 @@ func (p *Producer) Enqueue(ctx context.Context, job JobSpec) (*Job, error) {
 	})
 }
 
-// EnqueueAll makes up to 1000 jobs: all of them or, when one is refused, none.
+// mostJobs is how many jobs one request has, at most.
+const mostJobs = 1000
+
+// EnqueueAll makes jobs: all of them or, when one is refused, none. That is so for up to 1000, which go in one request. More go in
+// several, each all or none.
 func (p *Producer) EnqueueAll(ctx context.Context, jobs []JobSpec) ([]Job, error) {
-	options := &EnqueueJobsOptions{IdempotencyKey: Ptr(newID())}
 	specs := p.specs(jobs)
+	key := newID()
+	all := make([]Job, 0, len(specs))
+	for at := 0; at < len(specs); at += mostJobs {
+		some, err := p.enqueueSome(ctx, specs[at:min(at+mostJobs, len(specs))], fmt.Sprintf("%s-%d", key, at))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func (p *Producer) enqueueSome(ctx context.Context, specs []JobSpec, key string) ([]Job, error) {
+	options := &EnqueueJobsOptions{IdempotencyKey: &key}
 	list, err := repeat(ctx, p.Retry, func() (*JobList, error) {
 		made, err := p.Client.EnqueueJobs(ctx, JobSpecList{Jobs: specs}, options)
 		if err == nil && len(made.Jobs) != len(specs) {

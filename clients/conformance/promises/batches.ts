@@ -49,9 +49,9 @@ promise(
     let lost = 0;
     stage.proxy.harm(({ path }) => (path.startsWith('/jobs') && lost++ < 2 ? 'lose' : undefined));
     const { id } = await stage.call('POST', '/batches', { queue: stage.queue });
-    for (const add of [jobsOf(stage, 1), jobsOf(stage, 5)])
+    for (const add of [jobsOf(stage, 1), jobsOf(stage, 1005)])
       await stage.driver.batch(stage.proxy.url, { id, add }).seen('batch');
-    expect(await batchesOf(stage)).toMatchObject([{ state: 'open', counts: { ready: 6 } }]);
+    expect(await batchesOf(stage)).toMatchObject([{ state: 'open', counts: { ready: 1006 } }]);
   },
   producer,
 );

@@ -40,6 +40,34 @@ promise(
 
 promise(
   GROUP,
+  'more jobs than one request takes go in several, each with a key of its own; for none, nothing is sent',
+  async (stage) => {
+    const none = await stage.driver.enqueue(stage.proxy.url, []).seen('enqueued');
+    expect(none.ids).toEqual([]);
+    expect(stage.proxy.exchanges).toEqual([]);
+
+    let lost = 0;
+    stage.proxy.harm(() => (lost++ === 1 ? 'lose' : undefined));
+    const jobs = Array.from({ length: 1001 }, (_, i) => ({ queue: stage.queue, payload: i }));
+    const { ids } = await stage.driver.enqueue(stage.proxy.url, jobs).seen('enqueued');
+    const path = `/jobs?queue=${stage.queue}&order=oldest&include=payload&limit=1000`;
+    const first = await stage.call('GET', path);
+    const last = await stage.call('GET', `${path}&cursor=${first.next_cursor}`);
+    const made: { id: string; payload: number }[] = [...first.jobs, ...last.jobs];
+    expect(made).toHaveLength(1001);
+    const payloads = new Map(made.map(({ id, payload }) => [id, payload]));
+    expect(ids?.map((id) => payloads.get(id))).toEqual(jobs.map(({ payload }) => payload));
+
+    const [one, two, repeated] = stage.proxy.exchanges.map(({ idempotencyKey }) => idempotencyKey);
+    expect(stage.proxy.exchanges).toHaveLength(3);
+    expect(two).not.toBe(one);
+    expect(repeated).toBe(two);
+  },
+  needs,
+);
+
+promise(
+  GROUP,
   'an enqueue is repeated at 503 and 429, each with its Retry-After',
   async (stage) => {
     const answers = [503, 429];

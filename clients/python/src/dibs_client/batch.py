@@ -32,7 +32,7 @@ class BatchHandle:
         return self._producer.enqueue(self._in_it(job), idempotency_key=idempotency_key)
 
     def add_all(self, jobs: list[dict[str, Any]], *, idempotency_key: str | None = None) -> list[dict[str, Any]]:
-        """Enqueues up to 1000 jobs in the batch, as `enqueue_all` does. Raises DibsError `batch_closed`."""
+        """Enqueues jobs in the batch, as `enqueue_all` does. Raises DibsError `batch_closed`."""
         return self._producer.enqueue_all([self._in_it(job) for job in jobs], idempotency_key=idempotency_key)
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ from .errors import backoff, passes
 from .threads import Threads
 from .times import seconds, wait
 
+#: Jobs of one request, at most.
+_MOST = 1000
 #: An AsyncProducer sends so many requests at once.
 _MOST_THREADS = 16
 #: So many of its waits for batches look at once. More take turns.
@@ -42,7 +44,7 @@ class Producer:
         return self._enqueue(job, idempotency_key, threading.Event())
 
     def enqueue_all(self, jobs: list[dict[str, Any]], *, idempotency_key: str | None = None) -> list[dict[str, Any]]:
-        """Up to 1000 jobs: all of them or, when one is refused, none."""
+        """All of them or, when one is refused, none: up to 1000 in one request. More go in several, each all or none."""
         return self._enqueue_all(jobs, idempotency_key, threading.Event())
 
     def batch(
@@ -88,8 +90,17 @@ class Producer:
         self, jobs: list[dict[str, Any]], idempotency_key: str | None, given_up: threading.Event
     ) -> list[dict[str, Any]]:
         key = idempotency_key or str(uuid.uuid4())
-        body: Any = {"jobs": [self._spec(job) for job in jobs]}
-        return self._repeat(lambda: jobs_of(self._client.enqueue_jobs(body, idempotency_key=key), len(jobs)), given_up)
+        specs = [self._spec(job) for job in jobs]
+        enqueued: list[dict[str, Any]] = []
+        for at in range(0, len(specs), _MOST):
+            if given_up.is_set():
+                break
+            enqueued += self._enqueue_some(specs[at : at + _MOST], key if at == 0 else f"{key}-{at}", given_up)
+        return enqueued
+
+    def _enqueue_some(self, specs: list[dict[str, Any]], key: str, given_up: threading.Event) -> list[dict[str, Any]]:
+        body: Any = {"jobs": specs}
+        return self._repeat(lambda: jobs_of(self._client.enqueue_jobs(body, idempotency_key=key), len(specs)), given_up)
 
     def _spec(self, job: dict[str, Any]) -> dict[str, Any]:
         spec = {"queue": self._queue, **job} if self._queue else dict(job)
