@@ -11,12 +11,15 @@ import { version } from './src/version.ts';
 
 async function main(command: string | undefined, args: string[]): Promise<void> {
   const local = command !== undefined && Object.hasOwn(LOCAL, command) ? LOCAL[command] : undefined;
-  if (local?.help !== undefined && args.includes('--help')) {
+  // Behind `--` it is for the program that `dibs work` runs.
+  const wantsHelp = args.slice(0, [...args, '--'].indexOf('--')).includes('--help');
+  if (local?.help !== undefined && wantsHelp) {
     process.stderr.write(local.help);
     return;
   }
   const surroundings = { env: process.env, readConfig: () => readConfig(process.env) };
-  if (local && !local.isRemote?.(args, surroundings.env)) return local.run(args, surroundings);
+  if (local && !local.isRemote?.(args, surroundings.env))
+    return local.run(wantsHelp ? ['--help'] : args, surroundings);
   if (command === '--version') {
     process.stdout.write(`${version}\n`);
     return;
