@@ -31,7 +31,7 @@ function looksAt(operationId, path, need) {
   if (need.queues) {
     const what =
       operationId === 'configureQueue'
-        ? 'the queue in the path; `dead_letter_queue`'
+        ? 'the queue in the path; `dead_letter_queue`, unless it stays as it is'
         : path.includes('{queue}')
           ? 'the queue in the path'
           : isList(operationId)

@@ -2,6 +2,7 @@ import type { Caller } from '../caller.ts';
 import { batchNotFound, jobNotFound, Refusal } from '../errors.ts';
 import type { VerbName, Verbs } from '../verbs.ts';
 import { check, mayAll } from './checks.ts';
+import { withDeadLetters } from './deadLetters.ts';
 import { type Need, needOf } from './needs.ts';
 import type { NewQueueLimit } from './newQueues.ts';
 import { settleVisible } from './settleVisible.ts';
@@ -96,7 +97,9 @@ export function createAllowed(verbs: Verbs, queues: QueuesOfJobs, limitNewQueues
     const need = needOf(name);
     const run = limited(caller, need, inName(caller, name, need));
     if (mayAll(caller, need)) return run;
-    const narrowed: Verb = caller.everywhere ? run : narrow(caller, need, withBatches(caller, need, run));
+    const narrowed: Verb = caller.everywhere
+      ? run
+      : narrow(caller, need, withDeadLetters(verbs, caller, need, withBatches(caller, need, run)));
     // No async function: the time that one takes is felt, and most callers are known to be right at once.
     return (request) => {
       try {

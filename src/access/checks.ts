@@ -11,7 +11,7 @@ function checkScope(caller: Caller, scope: Scope): void {
 }
 
 /** @throws Refusal `forbidden`, before anybody looks whether the queue exists */
-function checkQueue(caller: Caller, queue: string): void {
+export function checkQueue(caller: Caller, queue: string): void {
   if (!caller.mayUse(queue))
     throw new Refusal('forbidden', `This access key may not use the queue ${JSON.stringify(queue)}.`);
 }

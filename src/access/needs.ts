@@ -26,6 +26,11 @@ export interface Need<R = any, A = any> {
   scope: Scope;
   /** The queues that the request names. */
   queues?(request: R): Iterable<string>;
+  /**
+   * A queue that the request names as where the dead jobs of `queue` go. It may stay where it is already: only a change
+   * needs the right to use it.
+   */
+  deadLetters?(request: R): string | null;
   /** The queues that it creates where there are none. */
   creates?(request: R): Iterable<string>;
   /** The queues into which it enqueues beside its own work. They need the scope `produce`, too. */
@@ -123,9 +128,13 @@ const listed = {
 const consume = { scope: 'consume', job: true } as const;
 const admin = { scope: 'admin', about: ({ queue }: { queue?: string }): Subject => ({ queue }) } as const;
 
+interface Configured extends Named {
+  config: { dead_letter_queue: string | null };
+}
+const deadLettersOf = ({ config }: Configured) => config.dead_letter_queue;
 /** A queue, and where its dead jobs go. */
-const configured = ({ queue, config }: Named & { config: { dead_letter_queue: string | null } }) =>
-  config.dead_letter_queue === null ? [queue] : [queue, config.dead_letter_queue];
+const configured = (request: Configured) =>
+  [request.queue, deadLettersOf(request)].filter((queue) => queue !== null);
 
 const adminOfJob = {
   scope: 'admin',
@@ -233,7 +242,8 @@ export const NEEDS = {
   configureQueue: {
     ...admin,
     signed: true,
-    queues: configured,
+    queues: named,
+    deadLetters: deadLettersOf,
     creates: configured,
     about: ({ queue, database }: Named & { database?: string | undefined }): Subject => ({ queue, database }),
   },
