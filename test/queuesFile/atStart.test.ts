@@ -98,7 +98,6 @@ keys:
       { length: 20 },
       (_, i) => `  many.q${i}: { max_leased: ${i + 1}, dead_letter_queue: many.q${i + 1} }\n`,
     ).join('');
-    await service.call('PUT', '/queues/many.q20', { dead_letter_queue: 'many.dead' });
     const path = fileOf(`queues:\n${queues}`);
     const other = await startService({ databaseUrl: service.databaseUrl });
     try {
