@@ -26,6 +26,27 @@ export interface Planned {
 const sourcesOf = ({ queues = new Map() }: Wish): Map<string | undefined, string> =>
   new Map([...queues].map(([name, { dead_letter_queue }]) => [dead_letter_queue, name]));
 
+/** Where new queues go of which the file says nothing: queues that share dead letters go where one of them is, or is to be. */
+function databasesOf({ queues = new Map() }: Wish, now: Now['queues']): Map<string, string | undefined> {
+  const beside = new Map<string, Set<string>>();
+  const tie = (one: string, other: string) => beside.set(one, (beside.get(one) ?? new Set()).add(other));
+  for (const [name, { dead_letter_queue: letters }] of queues) {
+    if (letters === undefined) continue;
+    tie(name, letters);
+    tie(letters, name);
+  }
+  const found = new Map<string, string | undefined>();
+  for (const name of beside.keys()) {
+    if (found.has(name)) continue;
+    const together = new Set([name]);
+    for (const one of together) for (const other of beside.get(one) ?? []) together.add(other);
+    const places = [...together].map((one) => now.get(one)?.database ?? queues.get(one)?.database);
+    const database = places.find((place) => place !== undefined);
+    for (const one of together) found.set(one, database);
+  }
+  return found;
+}
+
 /** Compares what there is with what a file says. Nothing is changed yet. */
 export async function planFor(place: Place, wish: Wish, prune: boolean): Promise<Planned> {
   const now: Now = {
@@ -34,11 +55,12 @@ export async function planFor(place: Place, wish: Wish, prune: boolean): Promise
     keys: wish.keys ? await place.keys() : new Map(),
   };
   const sources = sourcesOf(wish);
+  const databases = databasesOf(wish, now.queues);
   const put = new Set<string>();
 
   async function putQueue(name: string): Promise<void> {
     if (put.has(name)) return;
-    const { database, ...config }: QueueInFile = wish.queues?.get(name) ?? {};
+    const { database = databases.get(name), ...config }: QueueInFile = wish.queues?.get(name) ?? {};
     await place.putQueue(name, now.queues.has(name) ? config : { ...config, database });
     put.add(name);
   }

@@ -116,7 +116,7 @@ export const QueueConfig = Type.Object(
       Type.Unsafe<string>({
         ...ref(DatabaseName),
         description:
-          'In which database a new queue is, where there are several; 409 `queue_elsewhere` for a queue that is in another. Default: where queues with the same first part of the name are, or else the one with the fewest queues. A queue tells it beside its `config`.',
+          'In which database a new queue is, where there are several; 409 `queue_elsewhere` for a queue that is in another. Default: where its dead letter queue is, else where queues with the same first part of the name are, else the one with the fewest queues. A queue tells it beside its `config`.',
       }),
     ),
   },

@@ -42,9 +42,8 @@ const parametersOf = ({ queue: name, config }: RequestOf<'configureQueue'>) => (
 });
 
 /** Dead letter queues make no circle. @throws Refusal `invalid_request` */
-async function refuseCircle(transaction: Db, name: string, dead_letter_queue: string): Promise<void> {
-  await transaction.query(statements.deadLetterLock);
-  const path = await transaction.query(statements.deadLetterPath, { name, dead_letter_queue });
+async function refuseCircle(db: Db, name: string, dead_letter_queue: string): Promise<void> {
+  const path = await db.query(statements.deadLetterPath, { name, dead_letter_queue });
   if (path.at(-1)?.name !== name) return;
   const circle = [name, ...path.map((queue) => queue.name)];
   const last = circle.at(-2);
@@ -87,19 +86,26 @@ export function queueAdmin(context: {
   }
 
   return {
+    refuseCircle: (name: string, dead_letter_queue: string) => refuseCircle(db, name, dead_letter_queue),
+
     /** Replaces the configuration. It creates the queue when there is none. */
     async configure(request: RequestOf<'configureQueue'>): Promise<QueueStatus> {
       const { queue: name, by, database = HOME } = request;
       if (database !== HOME)
         throw invalidRequest([{ path: '/database', message: 'must be the name of a database' }]);
       const { dead_letter_queue } = request.config;
-      if (dead_letter_queue !== null) await queues.open(dead_letter_queue);
+      if (dead_letter_queue !== null) {
+        // What is refused creates no queue.
+        await refuseCircle(db, name, dead_letter_queue);
+        await queues.open(dead_letter_queue);
+      }
       const turn = inTurnOf(db, { queue: name, by });
       const queue = await afterCreating(name, async () => {
         await orTooManyQueues(
           dead_letter_queue === null
             ? turn.query(statements.configure, parametersOf(request))
             : turn.transaction(async (transaction) => {
+                await transaction.query(statements.deadLetterLock);
                 await refuseCircle(transaction, name, dead_letter_queue);
                 return transaction.query(statements.configure, parametersOf(request));
               }),

@@ -3,8 +3,8 @@ import { invalidRequest, queueBusy, queueElsewhere } from '../errors.ts';
 import type { QueueStatus } from '../verbs/queues.ts';
 import type { Verbs } from '../verbs.ts';
 import type { Lead } from './lead.ts';
-import { awayOf, type Members } from './members.ts';
-import type { Placements } from './placements.ts';
+import { awayOf, engineAt, type Members } from './members.ts';
+import type { Place, Placements } from './placements.ts';
 
 type OfOne =
   | 'getQueue'
@@ -14,6 +14,33 @@ type OfOne =
   | 'pauseGroup'
   | 'resumeGroup'
   | 'deleteQueue';
+
+/** Dead letters stay in the database of their queue, so that one commit suffices. @throws Refusal `queue_elsewhere`, `queue_busy` */
+function refuseApart({ name, database, moving_to }: Place, wished: string): void {
+  if (database !== wished) throw queueElsewhere(name, database);
+  if (moving_to) throw queueBusy(name, `is being relocated to the database "${moving_to}"`);
+}
+
+/** Keeps a queue and its dead letter queue in one database. */
+function besideDeadLetters(home: DatabaseEngine, members: Members, placements: Placements) {
+  /** Where a new queue with this dead letter queue goes. What is refused has made nothing, no place either. */
+  async function databaseBeside(queue: string, deadLetters: string, wish?: string) {
+    const place = await placements.findNow(deadLetters);
+    await (place ? engineAt(members, place) : home).rooms.queueAdmin.refuseCircle(queue, deadLetters);
+    const isNew = place && !(await placements.findNow(queue));
+    if (isNew) refuseApart(place, wish ?? place.database);
+    return wish ?? place?.database;
+  }
+
+  /** Gives a dead letter queue its place, if it has none. @throws Refusal `queue_elsewhere`, `queue_busy` */
+  async function placeBeside(deadLetters: string, database: string): Promise<void> {
+    await placements.place([deadLetters], () => awayOf(members), database);
+    const place = await placements.findNow(deadLetters);
+    if (place) refuseApart(place, database);
+  }
+
+  return { databaseBeside, placeBeside };
+}
 
 /** The verbs about one queue that tell where it is, or decide it. */
 export function queuesOfSeveral(
@@ -36,14 +63,7 @@ export function queuesOfSeveral(
       return run(engine);
     });
 
-  /** A dead letter queue is in the database of its queue, so that one commit suffices. @throws Refusal `queue_elsewhere` */
-  async function openBeside(name: string, { name: database, base }: DatabaseEngine): Promise<void> {
-    await placements.place([name], () => awayOf(members), database);
-    const place = await placements.findNow(name);
-    if (place && place.database !== database) throw queueElsewhere(name, place.database);
-    if (place?.moving_to) throw queueBusy(name, `is being relocated to the database "${place.moving_to}"`);
-    await base.queues.open(name);
-  }
+  const { databaseBeside, placeBeside } = besideDeadLetters(home, members, placements);
 
   return {
     getQueue: (request) =>
@@ -52,22 +72,20 @@ export function queuesOfSeveral(
         told(({ verbs }) => verbs.getQueue(request)),
       ),
 
-    configureQueue({ database, ...request }) {
+    async configureQueue({ database, ...request }) {
       const { queue } = request;
+      const deadLetters = request.config.dead_letter_queue;
       if (database !== undefined && !members.has(database))
         throw invalidRequest([{ path: '/database', message: 'must be the name of a database' }]);
-      const configure = opened(queue, async (engine) => {
-        const { dead_letter_queue } = request.config;
-        if (dead_letter_queue !== null) await openBeside(dead_letter_queue, engine);
-        return engine.verbs.configureQueue(request);
-      });
+      const configure = opened(queue, ({ verbs }) => verbs.configureQueue(request));
       return toNew(
         [queue],
         async (engine) => {
           if (database !== undefined && engine.name !== database) throw queueElsewhere(queue, engine.name);
+          if (deadLetters !== null) await placeBeside(deadLetters, engine.name);
           return configure(engine);
         },
-        database,
+        deadLetters === null ? database : await databaseBeside(queue, deadLetters, database),
       );
     },
 

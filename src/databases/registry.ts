@@ -34,6 +34,9 @@ const identityOf = async (db: Db): Promise<Identity> => {
   return found as Identity;
 };
 
+const knownIn = async (home: Db): Promise<Registry['known']> =>
+  new Map((await home.query(statements.known)).map((row) => [row.name, row.id]));
+
 /** What home knows. */
 export interface Registry {
   homeId: string;
@@ -52,26 +55,13 @@ export async function readRegistry(home: Db, given?: string[]): Promise<Registry
     throw new StartError(
       `DATABASE_URL leads to the database "${name}" of a Dibs with several. Give the URL of its home.`,
     );
-  const known = new Map((await home.query(statements.known)).map((row) => [row.name, row.id]));
+  const known = await knownIn(home);
   const missing = [...known.keys()].filter((name) => given && name !== HOME && !given.includes(name));
   if (missing.length > 0)
     throw new StartError(
       `This Dibs has the database "${missing[0]}", and ${variableOf(missing[0] as string)} is not set. Every replica needs it.`,
     );
   return { homeId: id, known };
-}
-
-/** Home knows a database from now on. When it is the first one, the queues of home get their places. */
-async function addToHome(home: Database, registry: Registry, name: string, id: string): Promise<void> {
-  await home.transaction(async (transaction) => {
-    await transaction.query(statements.lockQueues);
-    await transaction.query(statements.take, { name: HOME, home: registry.homeId });
-    await transaction.query(statements.register, { name: HOME, id: registry.homeId });
-    await transaction.query(statements.placeOwn);
-    await transaction.query(statements.count);
-    await transaction.query(statements.register, { name, id });
-  });
-  registry.known.set(name, id);
 }
 
 /**
@@ -102,14 +92,40 @@ export async function checkIdentity({ homeId, known }: Registry, name: string, d
   return identity;
 }
 
+/** A new database becomes `name` of this Dibs. @throws StartError where another one was faster, or it is another one */
+async function take(registry: Registry, name: string, db: Db): Promise<string> {
+  const { id, name: before } = await checkIdentity(registry, name, db);
+  if (before !== null) return id;
+  await db.query(statements.take, { name, home: registry.homeId });
+  return (await checkIdentity(registry, name, db)).id;
+}
+
+/**
+ * Home knows a database from now on. When it is the first one, the queues of home get their places. Replicas that start at once
+ * come one after the other, and each looks again: what it has read may be of before.
+ */
+async function addToHome(home: Database, registry: Registry, name: string, db: Db): Promise<void> {
+  await home.transaction(async (transaction) => {
+    await transaction.query(statements.lockQueues);
+    registry.known = await knownIn(transaction);
+    const id = await take(registry, name, db);
+    await transaction.query(statements.take, { name: HOME, home: registry.homeId });
+    await transaction.query(statements.register, { name: HOME, id: registry.homeId });
+    await transaction.query(statements.placeOwn);
+    await transaction.query(statements.count);
+    await transaction.query(statements.register, { name, id });
+    registry.known.set(name, id);
+  });
+}
+
 /**
  * Makes sure that this is the database `name` of the Dibs of this home. A new one becomes it.
  * @throws StartError when it is another one
  */
 export async function checkIn(home: Database, registry: Registry, name: string, db: Database): Promise<void> {
-  const identity = await checkIdentity(registry, name, db);
-  if (identity.name === null) await db.query(statements.take, { name, home: registry.homeId });
-  if (!registry.known.has(name)) await addToHome(home, registry, name, identity.id);
+  await checkIdentity(registry, name, db);
+  if (registry.known.has(name)) await take(registry, name, db);
+  else await addToHome(home, registry, name, db);
 }
 
 /** Which databases take new queues. */

@@ -221,6 +221,44 @@ test('PUT /queues/{queue} chooses the database of a new queue, and moves no othe
   expect((await one.call('GET', '/queues/chosen')).body).toMatchObject({ name: 'chosen', database: 'b' });
 });
 
+test('a new queue goes where its dead letter queue is, and a refused one is made nowhere', async () => {
+  const put = (queue: string, config: object) => one.call('PUT', `/queues/${queue}`, config);
+  const places = () => onServer(databases.home?.url as string, 'select name from dibs.placements');
+  for (const database of ['home', 'a', 'b']) await put(`letters-${database}`, { database });
+  for (const database of ['home', 'a', 'b'])
+    for (let i = 0; i < 3; i++) {
+      const queue = `beside${i}-${database}`;
+      const { status, body } = await put(queue, { dead_letter_queue: `letters-${database}` });
+      expect({ status, database: body.database }).toEqual({ status: 200, database });
+    }
+
+  const before = await places();
+  expectProblem(
+    await put('apart', { database: 'a', dead_letter_queue: 'letters-b' }),
+    409,
+    'queue_elsewhere',
+  );
+  expectProblem(await put('itself', { dead_letter_queue: 'itself' }), 400, 'invalid_request');
+  expectProblem(await put('itself', { database: 'b', dead_letter_queue: 'itself' }), 400, 'invalid_request');
+  expect(await places()).toEqual(before);
+  for (const queue of ['apart', 'itself'])
+    expectProblem(await two.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
+  expect(await put('apart', { database: 'b', dead_letter_queue: 'letters-b' })).toMatchObject({
+    status: 200,
+    body: { database: 'b' },
+  });
+
+  // One that is there stays as it was.
+  expectProblem(
+    await put('apart', { max_leased: 3, dead_letter_queue: 'letters-a' }),
+    409,
+    'queue_elsewhere',
+  );
+  expect((await two.call('GET', '/queues/apart')).body.config).toMatchObject({
+    dead_letter_queue: 'letters-b',
+  });
+});
+
 test('a database that is closed gets no new queues, but by choice', async () => {
   expect((await one.call('PUT', '/databases/a', { accepts_queues: false })).body).toMatchObject({
     name: 'a',

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { joined } from '../../src/databases/joined.ts';
-import { readRegistry } from '../../src/databases/registry.ts';
+import { checkIn, type Registry, readRegistry } from '../../src/databases/registry.ts';
 import { StartError } from '../../src/errors.ts';
-import { openDatabase } from '../../src/postgres/pool.ts';
+import { type Database as Db, openDatabase } from '../../src/postgres/pool.ts';
 import { type createDatabase, createOtherDatabase, onServer } from '../support/database.ts';
 import { startService } from '../support/service.ts';
 
@@ -68,6 +68,29 @@ test('two names for one database are refused, and so are names that are exchange
   await expect(start(home, { a: b, b: a })).rejects.toThrow(
     'DATABASE_URL_A leads to the database "b" of this Dibs, and DATABASE_URL_B is for that one.',
   );
+});
+
+test('of replicas that start at once with different databases of one name, the first one starts', async () => {
+  const urls = await databases(4);
+  const [home, a, other, second] = urls.map((url) => openDatabase(url, 2)) as [Db, Db, Db, Db];
+  try {
+    const [first, later, last] = await Promise.all([1, 2, 3].map(() => readRegistry(home)));
+    await checkIn(home, first as Registry, 'a', a);
+    await expect(checkIn(home, later as Registry, 'a', other)).rejects.toThrow(
+      new StartError('DATABASE_URL_A leads to another database than before.'),
+    );
+    await expect(checkIn(home, last as Registry, 'b', a)).rejects.toThrow(StartError);
+    // It may still become another one.
+    await checkIn(home, later as Registry, 'b', other);
+    await checkIn(home, last as Registry, 'a', a);
+
+    const both = ['c', 'd'].map(async (name) => checkIn(home, await readRegistry(home), name, second));
+    const settled = await Promise.allSettled(both);
+    expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  } finally {
+    await Promise.all([home, a, other, second].map((db) => db.close()));
+  }
+  expect(await onServer(urls[0], `select name from dibs.databases where name in ('a', 'b')`)).toHaveLength(2);
 });
 
 test('a URL that leads to another database than before is refused', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openQueuesFile } from '../../queuesFile/atStart.ts';
+import { completeConfig } from '../../routes/http/json/queueBody.ts';
 import { queueBusy, queueElsewhere, StartError, tooManyQueues, unavailable } from '../../src/errors.ts';
 import { ended, http, startReplica } from '../support/replica.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -175,6 +176,33 @@ keys:
     await until(() => seen.includes('a'), { what: 'the queue whose dead letter queue was relocated' });
     expect(lines.filter((line) => line.includes('queue "a" is not applied yet'))).toHaveLength(1);
     stop.abort();
+  });
+
+  test('new queues that share dead letters go to one database: the one of which the file tells, or where one of them is', async () => {
+    const file = fileOf(`queues:
+  a.dead: {}
+  a: { dead_letter_queue: a.dead }
+  b: { dead_letter_queue: a.dead, database: east }
+  c: { dead_letter_queue: there }
+  d: { dead_letter_queue: d.dead }
+  d.dead: {}
+`);
+    const seen: Record<string, string | undefined> = {};
+    const verbs = {
+      listQueues: async () => ({ queues: [{ ...completeConfig({}), name: 'there', database: 'west' }] }),
+      configureQueue: async ({ queue, database }: { queue: string; database?: string }) => {
+        seen[queue] = database;
+      },
+    };
+    await applied(file, { as: () => verbs } as never);
+    expect(seen).toEqual({
+      'a.dead': 'east',
+      a: 'east',
+      b: 'east',
+      c: 'west',
+      d: undefined,
+      'd.dead': undefined,
+    });
   });
 
   test('what is away follows when it is back, and holds up no start', async () => {

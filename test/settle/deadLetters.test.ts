@@ -321,6 +321,23 @@ describe('the configuration', () => {
     expect((await at.ok('GET', `/queues/${c}`)).config).not.toHaveProperty('dead_letter_queue');
   });
 
+  test('a refused circle makes no queue', async () => {
+    const own = `${queue}.own`;
+    const refused = async (dead_letter_queue: string) => {
+      expectProblem(
+        await configured(own, { dead_letter_queue }),
+        400,
+        'invalid_request',
+        '/dead_letter_queue',
+      );
+      expectProblem(await service.call('GET', `/queues/${own}`), 404, 'queue_not_found');
+    };
+    await refused(own);
+    await at.configure(letters, { dead_letter_queue: own });
+    await service.call('DELETE', `/queues/${own}`);
+    await refused(letters);
+  });
+
   test('of two that would make a circle together, one is refused', async () => {
     for (let i = 0; i < 10; i++) {
       const [a, b] = [`${queue}.a${i}`, `${queue}.b${i}`];
