@@ -478,6 +478,16 @@ begin
       );
       exit when job.id is not null;
     end if;
+    -- Only home knows where a queue lives.
+    if exists (select from dibs.this_database d where d.name <> 'home') then
+      raise exception using
+        errcode = 'DB003',
+        message = format(
+          'Queue %s is not in this database, %s. GET /queues/%1$s tells where it is',
+          queue, (select d.name from dibs.this_database d)
+        ),
+        hint = format('In the database home: select database from dibs.placements where name = %L. A new queue is made by Dibs: PUT /queues/%1$s', queue);
+    end if;
     -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;
   end loop;

@@ -164,16 +164,19 @@ test('SQL in home creates no second queue of a name that lives elsewhere', async
   expect(body.jobs).toHaveLength(1);
 });
 
-test('SQL in another database names that one, and says who knows where the queue lives', async () => {
+test('SQL in another database names the queue and that database, and says where it is told', async () => {
   const [elsewhere] = await queuesIn('b');
   const user = await openClient(databases.a?.url as string);
   const refused = await user.query(`select dibs.enqueue('${elsewhere}')`).catch((error) => error);
+  const { rows } = await openClient(databases.home?.url as string).then((home) =>
+    home.query(refused.hint.match(/select .*?(?=\. A new)/)[0]).finally(() => home.end()),
+  );
   await user.end();
   expect(refused).toMatchObject({
     code: 'DB003',
-    message: expect.stringMatching(/not in this database, a\./),
-    hint: 'Ask Dibs for the queue: it tells the database. In the database home, dibs.placements has it',
+    message: `Queue ${elsewhere} is not in this database, a. GET /queues/${elsewhere} tells where it is`,
   });
+  expect(rows).toEqual([{ database: 'b' }]);
 });
 
 test('a transaction in home that has created a queue holds up this queue, and no other new one', async () => {
