@@ -1,4 +1,4 @@
--- The queue is gone, and its jobs with it. Returns how many waited here, up to :limit.
+-- The queue is gone, and its jobs with it, and the note of its parcels: nobody sends to this number again. Returns how many waited here, up to :limit.
 with gone as (
   delete from dibs.relay
   where queue_id = :queue_id
@@ -11,7 +11,7 @@ with gone as (
     ))
   returning place
 ),
-ended as (
-  update dibs.relay_parcels set places = '{}' where queue_id = :queue_id
+forgotten as (
+  delete from dibs.relay_parcels where queue_id = :queue_id
 )
 select count(*)::integer as count from gone;

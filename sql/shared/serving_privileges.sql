@@ -27,7 +27,7 @@ from (values
   ('table', 'queues', 'select, insert, update, delete'),
   ('table', 'relay', 'select, insert, update, delete'),
   ('table', 'relay_arrivals', 'select, insert, update'),
-  ('table', 'relay_parcels', 'select, insert, update'),
+  ('table', 'relay_parcels', 'select, insert, update, delete'),
   ('table', 'relocating_jobs', 'select, insert, delete'),
   ('table', 'relocating_queues', 'select, insert, update, delete'),
   ('table', 'relocations', 'select, insert, update, delete'),

@@ -39,8 +39,17 @@ export function createOnItsWay(members: Members, placements: Placements) {
       return job && { job, relay };
     });
 
+  /** Has what waits for these queues sent first: it was decided before. For a short time, and as far as this replica knows. */
+  async function sendFirst(queues: string[], database: string): Promise<void> {
+    const places = queues.map(placements.known).filter((place) => place?.database === database);
+    const sent = relays().flatMap((relay) => places.map((place) => place && relay.sendFirst(place.queue_id)));
+    await Promise.all(sent);
+  }
+
   return {
     find,
+
+    sendFirst,
 
     /** Looks by `look`. If that does not find the job, it may be on its way. */
     async lookOrFind<T>(id: string, look: () => Promise<T>): Promise<{ found: T } | OnItsWay> {

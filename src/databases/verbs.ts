@@ -81,6 +81,15 @@ export function verbsOfSeveral(context: {
     if (batch === undefined || !isUuid(batch)) return undefined;
     return (await placements.ofJob(batch))?.database;
   }
+  /** To the first of the queues of these jobs. What waits for them from before goes first. */
+  const toQueuesOf = <T>(jobs: NewJob[], run: (engine: DatabaseEngine) => Promise<T>, wish?: string) => {
+    const queues = jobs.map(queueNameOf);
+    const inOrder = async (engine: DatabaseEngine): Promise<T> => {
+      await way.sendFirst([...new Set(queues)], engine.name);
+      return run(engine);
+    };
+    return toNew(queues, inOrder, wish);
+  };
   const item = <T>(id: string, run: (rooms: Rooms) => Promise<T>): Promise<T> => toJob(id, inRooms(run));
 
   return {
@@ -113,19 +122,17 @@ export function verbsOfSeveral(context: {
 
     async enqueue(request) {
       const wish = await databaseOfBatch(request.jobs);
-      return toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueue(request), wish);
+      return toQueuesOf(request.jobs, ({ verbs }) => verbs.enqueue(request), wish);
     },
     /** The schedule is in home. Its job is enqueued where its queue is. */
     async triggerSchedule({ trace, ...named }) {
       const job = { ...jobOf(await home.verbs.getSchedule(named)), trace };
-      const jobs = await toNew([queueNameOf(job)], ({ verbs }) =>
-        verbs.enqueue({ jobs: [job], at: () => '' }),
-      );
+      const jobs = await toQueuesOf([job], ({ verbs }) => verbs.enqueue({ jobs: [job], at: () => '' }));
       return jobs[0] as Job;
     },
     async enqueueOnce(request) {
       const wish = await databaseOfBatch(request.jobs);
-      return toNew(request.jobs.map(queueNameOf), ({ verbs }) => verbs.enqueueOnce(request), wish);
+      return toQueuesOf(request.jobs, ({ verbs }) => verbs.enqueueOnce(request), wish);
     },
 
     claim: claimVerb(context.claim, members, placements),

@@ -46,6 +46,7 @@ const SCHEDULES_MS = 1000;
 const COUNTING_MS = 1000;
 const OPERATIONS_MS = 500;
 const RELAY_MS = 500;
+const FORGET_PARCELS_MS = 60_000;
 const RELOCATIONS_MS = 2000;
 const BATCHES_MS = 500;
 /** A replica is taken for dead when it has not renewed its row for 2.5 s (sql/shared/session_replica.sql). */
@@ -170,7 +171,12 @@ function dutiesOf(context: Context): Duty[] {
     { name: 'cut_history', everyMs: CUT_MS, ...unseen(cutTable(context, 'history')) },
     { name: 'cut_audit', everyMs: CUT_MS, ...unseen(cutTable(context, 'audit')) },
     { name: 'queue_numbers', everyMs: QUEUE_NUMBERS_MS, run: context.queueNumbers.run },
-    ...(relay ? [{ name: 'relay', everyMs: RELAY_MS, run: relay.run, worksNow: relay.hasWork }] : []),
+    ...(relay
+      ? [
+          { name: 'relay', everyMs: RELAY_MS, run: relay.run, worksNow: relay.hasWork },
+          { name: 'forget_parcels', everyMs: FORGET_PARCELS_MS, run: relay.forget },
+        ]
+      : []),
     ...(relocations ? [{ name: 'relocations', everyMs: RELOCATIONS_MS, run: relocations.run }] : []),
     { name: 'clock', everyMs: CLOCK_MS, run: () => clock.adjust().then(() => false) },
 

@@ -3317,6 +3317,12 @@ export interface StatementTypes {
       fairness_key: string;
     };
   };
+  'relay/forget': {
+    parameters: {
+      queue_ids: (number | null)[] | null;
+    };
+    columns: Record<never, never>;
+  };
   'relay/hold': {
     parameters: {
       id: string | null;
@@ -3396,6 +3402,15 @@ export interface StatementTypes {
       unique_key: string;
       group: string;
       fairness_key: string;
+    };
+  };
+  'relay/sent_to': {
+    parameters: {
+      after: number | null;
+      limit: number | null;
+    };
+    columns: {
+      queue_id: number;
     };
   };
   'relay/waiting': {

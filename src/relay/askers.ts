@@ -3,8 +3,11 @@ import { queueIdOf } from '../ids.ts';
 import type { Job } from '../job.ts';
 import type { Parcel } from './receive.ts';
 
-/** An answer waits for its jobs to arrive for so long. A job that has not arrived then is told as `scheduled`. */
-const ANSWER_MS = 100;
+/**
+ * An answer waits for its jobs to arrive for so long, while their databases are there. A job that has not arrived then is told as
+ * `scheduled`: what its producer enqueues next may overtake it.
+ */
+const ANSWER_MS = 1000;
 
 interface Asker {
   job: Job;

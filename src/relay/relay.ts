@@ -10,6 +10,7 @@ import type { Places } from '../queues/elsewhere.ts';
 import { createRareLog } from '../rareLog.ts';
 import { restAfter } from '../shareOfTime.ts';
 import { createAskers } from './askers.ts';
+import { createForget } from './forget.ts';
 import { createParcels, type Parcels } from './parcels.ts';
 import type { Parcel, Receive } from './receive.ts';
 import type { AttemptsOf } from './told.ts';
@@ -41,6 +42,8 @@ const AT_ONCE = 4;
 /** One run of the duty waits for its parcels for so long. They go on, and the next run joins them. */
 const RUN_MS = 500;
 const QUEUES = 1000;
+/** A new job for a queue lets those that wait for it go first, for so long. */
+const FIRST_MS = 1000;
 /** When so many jobs wait, no more are taken. */
 const MOST_WAITING = 1_000_000;
 
@@ -52,31 +55,38 @@ const statements = {
 /** A queue may not be there yet, and a transaction in the way may be under way: both are tried again. */
 const isExpected = (error: unknown) => isOutage(error) || isLockTimeout(error) || error instanceof QueueGone;
 
-/** Runs work for each queue, one at a time. Work that is asked for while it runs is done once more. */
+/** Runs work for each queue, one at a time. Whoever asks while it runs waits for another run, with all others. `work` never fails. */
 function createLines(work: (queueId: number) => Promise<void>) {
-  const lines = new Map<number, { again: boolean; done: Promise<void> }>();
+  const lines = new Map<number, { now: Promise<void>; next?: Promise<void> }>();
+
+  function begin(queueId: number): Promise<void> {
+    const line: { now: Promise<void>; next?: Promise<void> } = {
+      now: work(queueId).finally(() => {
+        if (!line.next) lines.delete(queueId);
+      }),
+    };
+    lines.set(queueId, line);
+    return line.now;
+  }
 
   return function run(queueId: number): Promise<void> {
-    const running = lines.get(queueId);
-    if (running) {
-      running.again = true;
-      return running.done;
-    }
-    const line = { again: true, done: Promise.resolve() };
-    lines.set(queueId, line);
-    const runAll = async () => {
-      while (line.again) {
-        line.again = false;
-        await work(queueId);
-      }
-    };
-    line.done = runAll().finally(() => lines.delete(queueId));
-    return line.done;
+    const line = lines.get(queueId);
+    if (!line) return begin(queueId);
+    line.next ??= line.now.then(() => begin(queueId));
+    return line.next;
   };
 }
 
-/** Makes the function that sends all that waits for a queue. False: its database is away. */
-function createSendAll(crossing: Crossing, parcels: Parcels, askers: ReturnType<typeof createAskers>) {
+/**
+ * Makes the function that sends all that waits for a queue. False: its database is away. `tries`: it tries that one too, which may be
+ * back.
+ */
+function createSendAll(
+  crossing: Crossing,
+  parcels: Parcels,
+  askers: ReturnType<typeof createAskers>,
+  tries: (queueId: number) => boolean,
+) {
   const slots = new Map<string, Semaphore>();
 
   function slotOf(database: string): Semaphore {
@@ -103,7 +113,7 @@ function createSendAll(crossing: Crossing, parcels: Parcels, askers: ReturnType<
       return true;
     }
     const target = crossing.at(database);
-    if (!target?.serves()) return false;
+    if (!target || !(target.serves() || tries(queueId))) return false;
     try {
       await slotOf(database)(() => sendTo(target, queueId));
     } catch (error) {
@@ -112,6 +122,48 @@ function createSendAll(crossing: Crossing, parcels: Parcels, askers: ReturnType<
     }
     return true;
   };
+}
+
+/**
+ * Which queues jobs wait for, as far as this replica knows: it could not send them, or the duty has seen them. A job that is
+ * enqueued there now would overtake them.
+ */
+function createBehind(send: (queueId: number) => Promise<void>) {
+  const queues = new Set<number>();
+  const ahead = new Map<number, { done: Promise<void>; until: number }>();
+
+  return {
+    queues,
+
+    isTried: (queueId: number): boolean => ahead.has(queueId),
+
+    /** Has what waits for a queue sent first. Undefined: nothing waits, or it takes too long already. */
+    sendFirst(queueId: number): Promise<void> | undefined {
+      if (!queues.has(queueId)) return undefined;
+      const begun = ahead.get(queueId);
+      const sending = begun ?? { done: Promise.resolve(), until: performance.now() + FIRST_MS };
+      if (!begun) {
+        ahead.set(queueId, sending);
+        sending.done = send(queueId).finally(() => ahead.delete(queueId));
+      }
+      const leftMs = sending.until - performance.now();
+      return leftMs > 0 ? Promise.race([sending.done, sleep(leftMs, undefined, { ref: false })]) : undefined;
+    },
+  };
+}
+
+/** Looks for which queues jobs wait. They are `behind` then, and no others. */
+async function queuesThatWait(db: Database, behind: Set<number>): Promise<number[]> {
+  const before = [...behind];
+  const found: number[] = [];
+  for (let more = true; more; ) {
+    const page = await db.query(statements.queues, { after: found.at(-1) ?? 0, limit: QUEUES });
+    found.push(...page.map(({ queue_id }) => queue_id));
+    more = page.length === QUEUES;
+  }
+  for (const queueId of before) behind.delete(queueId);
+  for (const queueId of found) behind.add(queueId);
+  return found;
 }
 
 /** The relay of one of several databases. */
@@ -124,7 +176,7 @@ export function createRelay(context: {
   const { db, clock, crossing, log } = context;
   const askers = createAskers(crossing.answerMs);
   const parcels = createParcels({ db, self: crossing.self });
-  const sendAll = createSendAll(crossing, parcels, askers);
+  const sendAll = createSendAll(crossing, parcels, askers, (queueId) => behind.isTried(queueId));
   const rareLog = createRareLog<Error>(
     ({ message }) => message,
     (error) => log(error, 'jobs for another database were not sent, they will be'),
@@ -132,27 +184,22 @@ export function createRelay(context: {
   /** What waits, as the last run of the duty saw it. */
   let waiting = { jobs: 0, oldestSeconds: 0, at: 0 };
   let lookFrom = 0;
-  /** Something waits that the next run of the duty has to see. */
-  let isBehind = false;
+  /** A replica may have left something that the next run of the duty has to see. */
+  let looksAgain = false;
 
   const send = createLines(async (queueId) => {
     try {
-      if (await sendAll(queueId)) return;
+      if (await sendAll(queueId)) {
+        behind.queues.delete(queueId);
+        return;
+      }
     } catch (error) {
       if (!isExpected(error)) rareLog(error as Error);
     }
-    isBehind = true;
+    behind.queues.add(queueId);
     askers.of(queueId)();
   });
-
-  async function queuesThatWait(): Promise<number[]> {
-    const found: number[] = [];
-    for (;;) {
-      const page = await db.query(statements.queues, { after: found.at(-1) ?? 0, limit: QUEUES });
-      found.push(...page.map(({ queue_id }) => queue_id));
-      if (page.length < QUEUES) return found;
-    }
-  }
+  const behind = createBehind(send);
 
   async function lookWhatWaits(): Promise<void> {
     const began = performance.now();
@@ -180,10 +227,12 @@ export function createRelay(context: {
     /** Sends all that waits for a queue. Settles when it has arrived, or could not be sent. */
     arrive: send,
 
+    sendFirst: behind.sendFirst,
+
     /** The duty: sends what was left. */
     async run(): Promise<boolean> {
-      isBehind = false;
-      const queueIds = await queuesThatWait();
+      looksAgain = false;
+      const queueIds = await queuesThatWait(db, behind.queues);
       if (queueIds.length === 0) {
         waiting = { ...waiting, jobs: 0 };
         return false;
@@ -193,13 +242,16 @@ export function createRelay(context: {
       return false;
     },
 
+    /** The duty that gives back what is kept of queues that are gone. */
+    forget: createForget(db, crossing),
+
     /** A replica may have been killed before it sent what it wrote down: the duty looks, also while this one dozes. */
     lookAgain(): void {
-      isBehind = true;
+      looksAgain = true;
     },
 
     /** Whether there is work for the duty while the replica dozes. */
-    hasWork: () => isBehind || waiting.jobs > 0,
+    hasWork: () => looksAgain || behind.queues.size > 0 || waiting.jobs > 0,
 
     /** How many jobs wait here, and for how long the oldest one. */
     waiting: () => ({

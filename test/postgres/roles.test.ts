@@ -108,7 +108,7 @@ const SERVES: Privileges = {
   'table dibs.queues': ALL,
   'table dibs.relay': ALL,
   'table dibs.relay_arrivals': 'insert, select, update',
-  'table dibs.relay_parcels': 'insert, select, update',
+  'table dibs.relay_parcels': ALL,
   'table dibs.relocating_jobs': 'delete, insert, select',
   'table dibs.relocating_queues': ALL,
   'table dibs.relocations': ALL,

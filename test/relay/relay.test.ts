@@ -315,3 +315,46 @@ test('a request does not wait long for a database that hangs', async () => {
   await home().relay.run();
   expect(await payloadsIn(databases, 'east.a')).toEqual([1]);
 });
+
+test('what is kept of parcels to queues that are gone is given back, also where jobs still waited', async () => {
+  const url = databases.urls.get('home') as string;
+  const kept = async () =>
+    (await onServer<{ id: number }>(url, 'select queue_id as id from dibs.relay_parcels order by id')).map(
+      ({ id }) => id,
+    );
+  await until(async () => (await waitingIn(databases, 'home')) === 0);
+  await onServer(url, 'delete from dibs.relay_parcels');
+  for (const queue of ['west.left', 'east.left']) await databases.place(queue, queue.slice(0, 4));
+  const ids = ['east.a', 'west.left', 'east.left'].map((queue) => databases.places.get(queue)?.queueId);
+  await home().enqueue([{ queue: 'here' }, { queue: 'east.a' }, { queue: 'west.left' }]);
+  away = true;
+  await home().enqueue([{ queue: 'here' }, { queue: 'east.left' }]);
+  // It was begun, and its replica was killed.
+  await onServer(
+    url,
+    `insert into dibs.relay_parcels (queue_id, number, places)
+     select queue_id, 1, array[place] from dibs.relay where queue_id = $1`,
+    [ids[2]],
+  );
+  await until(async () => (await kept()).length === 3);
+  await home().relay.forget();
+  expect(await kept()).toEqual(ids);
+
+  for (const queue of ['west.left', 'east.left']) databases.places.delete(queue);
+  await home().relay.forget();
+  expect(await kept()).toEqual([ids[0], ids[2]]);
+  away = false;
+  await home().relay.run();
+  expect(await waitingIn(databases, 'home')).toBe(0);
+  expect(await kept()).toEqual([ids[0]]);
+
+  // The next parcel has a higher number, though the clock was set back.
+  await onServer(url, `update dibs.relay_parcels set number = number + 1000000000000`);
+  await onServer(
+    databases.urls.get('east') as string,
+    `update dibs.relay_arrivals set number = number + 1000000000000 where queue_id = ${ids[0]}`,
+  );
+  await home().relay.forget();
+  await home().enqueue([{ queue: 'here' }, { queue: 'east.a', payload: payload('after') }]);
+  expect(await payloadsIn(databases, 'east.a')).toContain('after');
+});

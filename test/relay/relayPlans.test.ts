@@ -66,6 +66,8 @@ describe('a relay of 100,000 jobs for 1,000 queues', () => {
         'relay/hold': { parameters: { id }, rows: 1 },
         'relay/remove': { parameters: { id }, rows: 3 },
         'relay/await': { parameters: { id, seconds: 10 }, rows: 1 },
+        'relay/sent_to': { parameters: { after: 0, limit: 100 }, rows: 100 },
+        'relay/forget': { parameters: { queue_ids: [498, 499] }, rows: 2 + 2 * OF_QUEUE },
         'relay/queues': { parameters: { after: 0, limit: 1000 }, rows: QUEUES },
         'relay/arrive': { parameters: { queue_id: 500, source: 'east', number: 2 }, rows: 0 },
       });
