@@ -1,4 +1,5 @@
--- In home: takes the next relocation on which no replica works, for :seconds. Callers take turns: :served has those that this
+-- In home: takes the next relocation on which no replica works, for :seconds: one between :databases, those that this replica
+-- has. Callers take turns: :served has those that this
 -- replica has worked for, the last one last.
 update dibs.relocations
 set worked_until = now() + :seconds::double precision * interval '1 second'
@@ -6,6 +7,7 @@ where id = (
     select id
     from dibs.relocations
     where phase <> 'ended' and worked_until < now()
+      and source = any (:databases::text[]) and target = any (:databases::text[])
     order by coalesce(array_position(:served::text[], coalesce(actor, '')), 0), id
     limit 1
     for update skip locked

@@ -109,9 +109,9 @@ export function queuesOfSeveral(
 
     resumeGroup: (request) => toQueue(request.queue, ({ verbs }) => verbs.resumeGroup(request)),
 
-    /** The queue loses its place, too. In home, a trigger sees to that. */
+    /** The queue loses its place, too. In home, a trigger sees to that. While home is away, nothing is deleted. */
     async deleteQueue(request) {
-      const place = await placements.find(request.queue);
+      const place = await placements.findNow(request.queue);
       await toQueue(request.queue, async (engine) => {
         await engine.verbs.deleteQueue(request);
         if (place && engine !== home)

@@ -27,7 +27,8 @@ const statements = {
   accept: planned('databases/accept'),
 };
 
-const variableOf = (name: string) => (name === HOME ? 'DATABASE_URL' : `DATABASE_URL_${name.toUpperCase()}`);
+export const variableOf = (name: string) =>
+  name === HOME ? 'DATABASE_URL' : `DATABASE_URL_${name.toUpperCase()}`;
 
 const identityOf = async (db: Db): Promise<Identity> => {
   const [found] = await db.query(statements.identity);

@@ -3805,6 +3805,7 @@ export interface StatementTypes {
   'relocation/take': {
     parameters: {
       seconds: number | null;
+      databases: (string | null)[] | TextArray | null;
       served: (string | null)[] | TextArray | null;
     };
     columns: {

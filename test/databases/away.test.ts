@@ -91,13 +91,22 @@ test('with home away, queues of others go on, and what needs home is refused', a
   expect(status).toBe(201);
   expect((await service.call('GET', `/jobs/${job.id}`)).status).toBe(200);
   expect((await claim(['in-a'])).body.jobs).toMatchObject([{ id: job.id }]);
+  for (const done of [
+    await service.call('PUT', '/queues/in-a', { max_attempts: 7 }),
+    await service.call('POST', '/queues/in-a/pause'),
+    await service.call('POST', '/queues/in-a/resume'),
+  ])
+    expect(done).toMatchObject({ status: 200, body: { name: 'in-a', database: 'a' } });
   for (const refused of [
     service.call('PUT', '/queues/new', { database: 'a' }),
+    service.call('PUT', '/queues/in-a', { dead_letter_queue: 'in-a.dead' }),
+    service.call('DELETE', '/queues/in-a?force=true'),
     service.call('PUT', '/schedules/s', { cron: '0 0 * * *', job: { queue: 'in-a' } }),
     enqueue('never-seen'),
     enqueue('in-home'),
   ])
     expect(await refused).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+  expect((await service.call('GET', '/queues/in-a')).body).toMatchObject({ counts: { leased: 1 } });
   expect((await service.call('GET', '/readyz')).body.not_ready).toMatchObject([{ name: 'home' }]);
   await home.comeBack();
   await isBack('home');

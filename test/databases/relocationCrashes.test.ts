@@ -98,7 +98,7 @@ async function work(plan: Plan) {
   await home(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`);
   const stopping = new AbortController();
   const failures: unknown[] = [];
-  const done = record.take([]).then(async (relocation) => {
+  const done = record.take(['home', 'a', 'b'], []).then(async (relocation) => {
     if (!relocation) return;
     await workOn(
       relocation,

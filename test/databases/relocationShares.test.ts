@@ -89,8 +89,12 @@ test('of one caller, 20 run at once. Others start theirs, and callers take turns
   await client.query(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`);
   await insert(mine, 1, 'counting', '-infinity');
   const taken = [];
+  const take = (databases: string[], served: string[]) =>
+    rowsOf(client, 'relocation/take', { seconds: 60, databases, served });
+  // A replica leaves those to others whose databases it lacks.
+  expect(await take(['home', 'lately'], [])).toEqual([]);
   for (const served of [[his], [mine, his], [his, mine]])
-    taken.push(...(await rowsOf(client, 'relocation/take', { seconds: 60, served })));
+    taken.push(...(await take(['home', 'east'], served)));
   await client.end();
   expect(taken.map(({ actor }) => actor)).toEqual([mine, his, his]);
 });

@@ -138,9 +138,9 @@ export function createRecord(home: Database) {
 
     insert: (relocation: NewRelocation) => insert(home, relocation),
 
-    /** Takes a relocation on which nobody works. Callers in `served` had their turns. */
-    async take(served: string[]): Promise<Relocation | undefined> {
-      const [taken] = await home.query(statements.take, { seconds: LEASE_SECONDS, served });
+    /** Takes a relocation between these databases on which nobody works. Callers in `served` had their turns. */
+    async take(databases: string[], served: string[]): Promise<Relocation | undefined> {
+      const [taken] = await home.query(statements.take, { seconds: LEASE_SECONDS, databases, served });
       return taken;
     },
 

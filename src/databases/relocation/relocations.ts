@@ -66,7 +66,7 @@ export function createRelocations(context: {
   /** Takes those that nobody works on. They go on when this has returned. */
   async function run(): Promise<boolean> {
     while (working.size < AT_ONCE && !stopping.signal.aborted) {
-      const relocation = await record.take(served.list());
+      const relocation = await record.take([...members.keys()], served.list());
       if (!relocation) return false;
       served.add(relocation.actor);
       const done: Promise<void> = work(relocation)
