@@ -483,10 +483,10 @@ begin
       raise exception using
         errcode = 'DB003',
         message = format(
-          'Queue %s is not in this database, %s. GET /queues/%1$s tells where it is',
+          'Queue %s is not in this database, %s. Dibs tells where it is, and makes a new one',
           queue, (select d.name from dibs.this_database d)
         ),
-        hint = format('In the database home: select database from dibs.placements where name = %L. A new queue is made by Dibs: PUT /queues/%1$s', queue);
+        hint = format('In the database home: select database from dibs.placements where name = %L', queue);
     end if;
     -- First look for the queue: an insert that conflicts would use up one of the 16 million ids.
     insert into dibs.queues (name) values (queue) on conflict (name) do nothing;

@@ -106,7 +106,7 @@ test('with home away, queues of others go on, and what needs home is refused', a
     enqueue('in-home'),
   ])
     expect(await refused).toMatchObject({ status: 503, body: { code: 'unavailable' } });
-  expect((await service.call('GET', '/queues/in-a')).body).toMatchObject({ counts: { leased: 1 } });
+  expect((await service.call('GET', `/jobs/${job.id}`)).body).toMatchObject({ state: 'leased' });
   expect((await service.call('GET', '/readyz')).body.not_ready).toMatchObject([{ name: 'home' }]);
   await home.comeBack();
   await isBack('home');
