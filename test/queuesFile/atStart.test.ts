@@ -28,7 +28,7 @@ function fileOf(text: string): string {
 }
 
 /** What a file is applied with, and what it logs. */
-function opened(path: string) {
+function opened(path: string, databases = ['home']) {
   const lines: string[] = [];
   const log = {
     info: (line: string) => lines.push(line),
@@ -36,7 +36,7 @@ function opened(path: string) {
     error: (line: string) => lines.push(`error: ${line}`),
   };
   const stop = new AbortController();
-  const file = openQueuesFile(path, { databases: ['home'], log, stop: stop.signal, againMs: 20 });
+  const file = openQueuesFile(path, { databases, log, stop: stop.signal, againMs: 20 });
   return { lines, stop, applyTo: (engine: Parameters<typeof file.applyTo>[0]) => file.applyTo(engine) };
 }
 
@@ -194,7 +194,8 @@ keys:
         seen[queue] = database;
       },
     };
-    await applied(file, { as: () => verbs } as never);
+    const { applyTo } = opened(file, ['home', 'east', 'west']);
+    await applyTo({ as: () => verbs } as never);
     expect(seen).toEqual({
       'a.dead': 'east',
       a: 'east',
