@@ -62,6 +62,31 @@ create sequence dibs.relay_place_seq as bigint start 1 increment 1 minvalue 1 ma
 
 -- functions
 
+CREATE OR REPLACE FUNCTION dibs.adopt(ids integer[], names text[], place text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  adopted text;
+begin
+  for adopted in
+    insert into dibs.placements (queue_id, name, database)
+    select asked.id, asked.name, place
+    from unnest(ids, names) as asked (id, name)
+    order by asked.name
+    on conflict do nothing
+    returning name
+  loop
+    perform pg_notify('dibs', 'placed sql ' || adopted);
+  end loop;
+  perform nextval('dibs.queue_ids')
+  from dibs.queue_ids as given
+  cross join generate_series(given.last_value + given.is_called::integer, (select max(id) from unnest(ids) as asked (id)));
+end;
+$function$;
+
 CREATE OR REPLACE FUNCTION dibs.backoff_seconds(backoff json, attempt integer, jitter_share double precision)
  RETURNS double precision
  LANGUAGE sql
@@ -835,6 +860,7 @@ CREATE OR REPLACE FUNCTION dibs.is_queue_named(number integer, since timestamp w
 AS $function$
 select
   exists (select from dibs.queues where id = number)
+  or exists (select from dibs.placements where queue_id = number)
   or (select id from dibs.jobs where queue_id = number order by queue_id, id limit 1) is not null
   or exists (select from dibs.unique_windows where queue_id = number)
   or exists (select from dibs.history where expires_at <= since + interval '30 days 12 hours')
@@ -901,7 +927,12 @@ begin
       message = format('The queue is not in this database, %s. Enqueue into the one where it lives, or have Dibs create it', here),
       hint = 'Ask Dibs for the queue: it tells the database. In the database home, dibs.placements has it';
   end if;
-  return nextval('dibs.queue_ids');
+  -- Where home has forgotten numbers, adopt.sql gives some of them a place before the sequence has passed them.
+  loop
+    number := nextval('dibs.queue_ids');
+    exit when not exists (select from dibs.placements p where p.queue_id = number);
+  end loop;
+  return number;
 exception when sequence_generator_limit_exceeded then
   for number, since in
     select f.queue_id, f.since

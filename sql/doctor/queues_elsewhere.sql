@@ -1,5 +1,8 @@
--- The queues of this database that are none of these.
-select id, name
-from dibs.queues
-where id <> all (:ids::integer[])
-order by name;
+-- The queues of this database that are none of these, by number and name.
+select q.id, q.name
+from dibs.queues q
+where not exists (
+    select from unnest(:ids::integer[], :names::text[]) as placed (id, name)
+    where placed.id = q.id and placed.name = q.name
+  )
+order by q.name;

@@ -8,6 +8,7 @@ stable
 as $function$
 select
   exists (select from dibs.queues where id = number)
+  or exists (select from dibs.placements where queue_id = number)
   or (select id from dibs.jobs where queue_id = number order by queue_id, id limit 1) is not null
   or exists (select from dibs.unique_windows where queue_id = number)
   or exists (select from dibs.history where expires_at <= since + interval '30 days 12 hours')

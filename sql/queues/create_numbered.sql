@@ -1,7 +1,17 @@
 -- Creates queues with the numbers that home gave them, unless they are there. In the order of their names, so that no two
--- of these statements deadlock.
-insert into dibs.queues (id, name)
+-- of these statements deadlock. Returns those that it has not created: they are there, or another queue has the number or the name.
+with place as materialized (
+  select place.id, place.name
+  from unnest(:ids::integer[], :names::text[]) as place (id, name)
+  order by place.name
+),
+made as (
+  insert into dibs.queues (id, name)
+  select place.id, place.name
+  from place
+  on conflict do nothing
+  returning id
+)
 select place.id, place.name
-from unnest(:ids::integer[], :names::text[]) as place (id, name)
-order by place.name
-on conflict do nothing;
+from place
+where place.id not in (select made.id from made);

@@ -8,5 +8,6 @@ from generate_series(
   (select least(:after::integer + 10000, last_value)::integer from dibs.queue_ids)
 ) as number
 where not exists (select from dibs.queues where id = number)
+  and not exists (select from dibs.placements where queue_id = number)
 on conflict do nothing
 returning queue_id;

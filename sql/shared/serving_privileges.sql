@@ -42,6 +42,7 @@ from (values
   ('table', 'unique_windows', 'select, insert, update, delete'),
   ('sequence', 'positions', 'usage, select'),
   ('sequence', 'queue_ids', 'select'),
+  ('function', 'adopt', 'execute'),
   ('function', 'backoff_seconds', 'execute'),
   ('function', 'by_index', 'execute'),
   ('function', 'cancel_batch', 'execute'),

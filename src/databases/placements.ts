@@ -19,6 +19,16 @@ export interface Place {
   moving_to: string | null;
 }
 
+/** What a replica has learned of the places that home may have forgotten: src/databases/learning.ts. */
+export interface Lessons {
+  /** The server for which home has learned, as sql/databases/server.sql tells it. Empty: none yet. */
+  learnedAt(): string;
+  /** Home learns from all databases. One that does not answer does so later. @throws Refusal `unavailable` when home is away */
+  fromAll(): Promise<void>;
+  /** Home learns if it is another server than before. Returns the databases that have not told what they have. */
+  current(): Promise<string[]>;
+}
+
 /** So many places are remembered. Others are looked up. */
 const MOST_KNOWN = 100_000;
 /** Calls for a queue that goes to another database wait for so long. They are refused before a protocol's own limit. */
@@ -27,6 +37,8 @@ const HOLD_MS = 4500;
 const LOOK_MS = 250;
 /** One statement looks up this number of places. */
 const MOST_TOGETHER = 1000;
+/** Home learns so often for one request, if it is another server each time. */
+const MOST_LESSONS = 3;
 
 const statements = {
   byNames: prepared('databases/by_names', row<Place>()),
@@ -140,13 +152,56 @@ function createSettling(findNow: (name: string) => Promise<Place | undefined>) {
   };
 }
 
+/** What needs to know all places. Home may have to learn first what the other databases have. */
+function createLearned(home: Database, lessons: Lessons, known: ReturnType<typeof createKnownPlaces>) {
+  /** Gives places, once home knows what the other databases have. */
+  async function placeAll(asked: { names: string[]; wish: string | null; away: string[] }): Promise<void> {
+    for (let learned = 0; learned <= MOST_LESSONS; learned++) {
+      const learned_at = lessons.learnedAt();
+      const placed = await orTooManyQueues(
+        home.query(statements.place, { ...asked, learned_at }, { queue: asked.names[0] }),
+      );
+      if (placed.length > 0) return known.remember(placed);
+      await lessons.fromAll();
+    }
+    throw unavailable('The database "home" was restarted or restored. Try again later.');
+  }
+
+  /** The place of the queue with this number, once home knows what the other databases have. */
+  async function findLearned(queueId: number): Promise<{ place?: Place | undefined; untold: string[] }> {
+    const untold = await lessons.current();
+    return { place: await known.findById(queueId), untold };
+  }
+
+  /**
+   * The place of the queue with this number. `looksAgain`: what is known was wrong. Undefined when it has none.
+   * @throws Refusal `unavailable` while a database may have it that home has not learned from
+   */
+  async function ofQueue(queueId: number, looksAgain = false): Promise<Place | undefined> {
+    const before = known.byId.get(queueId);
+    if (before?.moving_to === null && !looksAgain) return before;
+    const found = await known.findById(queueId);
+    if (found) return found;
+    known.byId.delete(queueId);
+    if (before && known.byName.get(before.name)?.queue_id === queueId) known.byName.delete(before.name);
+    const { place, untold } = await findLearned(queueId);
+    if (!place && untold.length > 0)
+      throw unavailable(
+        `The database "${untold[0]}" may have the queue, and does not answer. Try again later.`,
+      );
+    return place;
+  }
+
+  return { placeAll, findLearned, ofQueue };
+}
+
 /**
  * In which database each queue lives: dibs.placements in home, as far as this replica has looked. What it knows stays until
  * `forget` or `changed`, so it serves on while home is away. @throws Refusal `unavailable` where home would have to be asked, and is away
  */
-export function createPlacements(home: Database, amongOthers: AmongOthers = async () => undefined) {
+export function createPlacements(home: Database, lessons: Lessons, amongOthers: AmongOthers) {
   const known = createKnownPlaces(home, amongOthers);
-  const { byName, byId, remember, findByName, findById, forget, forgetAll } = known;
+  const { byName, byId, remember, findByName, forget, forgetAll } = known;
 
   /** The place of a queue as it is now, whatever is known of it. */
   async function findNow(name: string): Promise<Place | undefined> {
@@ -155,6 +210,8 @@ export function createPlacements(home: Database, amongOthers: AmongOthers = asyn
     return place;
   }
   const settling = createSettling(findNow);
+
+  const { placeAll, findLearned, ofQueue } = createLearned(home, lessons, known);
 
   return {
     /** The place of a queue, if it is known. */
@@ -183,22 +240,15 @@ export function createPlacements(home: Database, amongOthers: AmongOthers = asyn
       if (queueId === undefined) throw jobNotFound(id);
       return (
         byId.get(queueId) ??
-        known.findWithoutHome(queueId).then((place) => {
+        known.findWithoutHome(queueId).then(async (found) => {
+          const place = found ?? (await findLearned(queueId)).place;
           if (!place) throw jobNotFound(id);
           return place;
         })
       );
     },
 
-    /** The place of the queue with this number. `looksAgain`: what is known was wrong. Undefined when it has none. */
-    async ofQueue(queueId: number, looksAgain = false): Promise<Place | undefined> {
-      const known = byId.get(queueId);
-      if (known?.moving_to === null && !looksAgain) return known;
-      const found = await findById(queueId);
-      if (found || !known) return found;
-      byId.delete(queueId);
-      if (byName.get(known.name)?.queue_id === queueId) byName.delete(known.name);
-    },
+    ofQueue,
 
     /**
      * Gives those of these queues a place that have none: in the database `wish`, if it is given, else by the rule of
@@ -207,26 +257,25 @@ export function createPlacements(home: Database, amongOthers: AmongOthers = asyn
     place(names: string[], away: () => string[], wish?: string): Promise<void> | undefined {
       const missing = names.filter((name) => !byName.get(name));
       if (missing.length === 0) return undefined;
-      const asked = { names: missing.toSorted(), wish: wish ?? null, away: away() };
-      return orTooManyQueues(home.query(statements.place, asked, { queue: asked.names[0] })).then(remember);
+      return placeAll({ names: missing.toSorted(), wish: wish ?? null, away: away() });
     },
 
     /**
      * Runs `create` while these queues stay in this database: nobody moves them, or takes their places away. It is given
      * their numbers, and the transaction in home. @throws Misplaced for a queue that lives elsewhere
      */
-    async creating(
+    async creating<T>(
       database: string,
       names: string[],
-      create: (places: Place[], atHome: Db) => Promise<unknown>,
-    ) {
-      await home.transaction(async (transaction) => {
+      create: (places: Place[], atHome: Db) => Promise<T>,
+    ): Promise<T> {
+      return home.transaction(async (transaction) => {
         const places = await transaction.query(statements.hold, { names });
         for (const name of names) byName.delete(name);
         remember(places);
         const here = places.filter((place) => place.database === database && place.moving_to === null);
         if (here.length < new Set(names).size) throw new Misplaced();
-        await create(here, transaction);
+        return create(here, transaction);
       });
     },
 

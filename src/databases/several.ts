@@ -6,11 +6,12 @@ import { createLeaseTimes } from '../leaseTimes.ts';
 import { createLedger } from '../ledger.ts';
 import { createMemory } from '../memory.ts';
 import type { Database } from '../postgres/pool.ts';
-import { planned } from '../postgres/statements.ts';
 import { claimsOfSeveral } from './claims.ts';
+import { creationIn } from './creation.ts';
 import { crossingOf } from './crossing.ts';
 import { gated } from './gated.ts';
 import { createLead } from './lead.ts';
+import { createLearning, type Learning } from './learning.ts';
 import { type Members, placeAmong } from './members.ts';
 import { outageOf } from './named.ts';
 import { createPlacements, type Placements } from './placements.ts';
@@ -19,8 +20,6 @@ import { acceptingIn, checkIn, type Registry } from './registry.ts';
 import { createRelocations } from './relocation/relocations.ts';
 import { sessionsElsewhere, sessionsOfSeveral } from './sessions.ts';
 import { verbsOfSeveral } from './verbs.ts';
-
-const createNumbered = planned('queues/create_numbered');
 
 /** A database that does not answer at the start is tried again so often. */
 const AGAIN_MS = 1000;
@@ -39,18 +38,6 @@ export interface OtherDatabases {
   registry: Registry;
   list: OtherDatabase[];
 }
-
-/**
- * Creates queues of a database, with the numbers of their places. Those of home in the transaction that holds the
- * places: with another connection of home, many creations at once would wait for each other's connections.
- */
-const creationIn = (placements: Placements, name: string, db: Database) => (names: string[]) =>
-  placements.creating(name, names, (places, atHome) =>
-    (name === HOME ? atHome : db).query(createNumbered, {
-      ids: places.map(({ queue_id }) => queue_id),
-      names: places.map((place) => place.name),
-    }),
-  );
 
 /** Opens a database as soon as it answers. */
 async function untilOpen(open: () => Promise<void>, failed: (error: unknown) => void, stop: AbortSignal) {
@@ -71,11 +58,28 @@ const afterStop =
     throw refusal;
   };
 
-/** A queue goes to another database, or has gone. What waits here looks where it is now. */
-const hearPlaced = (placements: Placements, wake: (queue: string) => void) => (queue?: string) => {
-  placements.changed(queue);
-  if (queue !== undefined) wake(queue);
-};
+/**
+ * What a replica does when it hears of places in a database. In home: a queue goes to another database, or has gone, and what
+ * waits here looks where it is now. Without a queue, notifications may have been lost: the database may be another server.
+ */
+const hearPlaced =
+  (placements: Placements, learning: Learning, wake: (queue: string) => void) =>
+  (database: string) =>
+  (queue?: string) => {
+    if (database === HOME) placements.changed(queue);
+    if (queue === undefined) void learning.heard(database);
+    else wake(queue);
+  };
+
+/** What the guard asks of queues. */
+const queuesForGuard = (placements: Placements): Engines['queues'] => ({
+  ofJob: placements.ofJob,
+  isKnown: (name) => placements.known(name) !== undefined,
+  async refresh(names) {
+    const found = await Promise.all(names.map(placements.find));
+    return new Set(names.filter((_, i) => found[i]));
+  },
+});
 
 /** The engines of a replica with several databases. Those that home knows may be away. @throws StartError */
 export async function openSeveral(
@@ -84,7 +88,8 @@ export async function openSeveral(
 ): Promise<Engines> {
   const { db: homeDb, log } = options;
   const members: Members = new Map();
-  const placements = createPlacements(homeDb, (queueId) => placeAmong(members, queueId));
+  const learning = createLearning({ home: homeDb, members, log });
+  const placements = createPlacements(homeDb, learning, (queueId) => placeAmong(members, queueId));
   const ledger = createLedger();
   const sessions = sessionsOfSeveral(members, placements);
   const claims = claimsOfSeveral({ placements, sessions, ledger, log });
@@ -94,7 +99,7 @@ export async function openSeveral(
     ledger,
     leaseEnds: createLeaseTimes(),
   };
-  const placed = hearPlaced(placements, claims.wake);
+  const placed = hearPlaced(placements, learning, claims.wake);
   const accepting = acceptingIn(homeDb);
   const now = () => home.base.clock.now();
   const relocations = createRelocations({ home: homeDb, now, members, placements, accepting, log });
@@ -103,11 +108,12 @@ export async function openSeveral(
       ...shared,
       db,
       listenUrl,
-      createQueues: creationIn(placements, name, db),
+      creation: creationIn({ placements, learning, name, db, log }),
       crossing: crossingOf(name, members, placements),
       claimsOf: (own) => claims.add(name, own),
       sessionsElsewhere: sessionsElsewhere(name, members),
-      ...(name === HOME ? { placed, relocations } : {}),
+      placed: placed(name),
+      ...(name === HOME ? { relocations } : {}),
     });
     members.set(name, engine);
     return engine;
@@ -140,12 +146,13 @@ export async function openSeveral(
   async function stop(): Promise<void> {
     stopping.abort();
     await relocations.stop();
-    await Promise.all(opening);
+    await Promise.all([...opening, learning.idle()]);
     await Promise.all([...members.values()].map((engine) => engine.stop()));
   }
   async function begin(): Promise<void> {
     for (const other of list) await open(other);
     await home.begin();
+    await learning.heard(HOME);
   }
   await begin().catch(afterStop(stop, log));
 
@@ -154,14 +161,7 @@ export async function openSeveral(
   return {
     home,
     verbs: verbsOfSeveral({ lead, placements, members, claim: claims.claim, accepting, relocations }),
-    queues: {
-      ofJob: placements.ofJob,
-      isKnown: (name) => placements.known(name) !== undefined,
-      refresh: async (names) => {
-        const found = await Promise.all(names.map(placements.find));
-        return new Set(names.filter((_, i) => found[i]));
-      },
-    },
+    queues: queuesForGuard(placements),
 
     readiness: watchReadiness(engines, stopping.signal),
 

@@ -99,14 +99,59 @@ async function checkVersions([home, ...others]: All): Promise<Found[]> {
 const listed = (names: string[]) =>
   names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? `, and ${names.length - SHOWN} more` : '');
 
-/** The queues of a database that have no place, or another one. Home is asked last: it knows places before queues are made. */
-async function misplacedIn(one: Connected, home: Connected): Promise<Map<string, string | undefined>> {
+/** What is wrong with the place of a queue. */
+type Misplaced = 'elsewhere' | 'nowhere' | 'barred';
+
+/** The queues that have their place in a database. */
+async function placedIn(one: Connected, home: Connected) {
   const places = await home.at((client) => rowsOf(client, statements.placements));
-  const ids = places.filter(({ database }) => database === one.name).map(({ queue_id }) => queue_id);
-  const queues = await one.at((client) => rowsOf(client, statements.queuesElsewhere, { ids }));
-  const placeOf = new Map(places.map(({ queue_id, database }) => [queue_id, database]));
-  return new Map(queues.map(({ id, name }) => [name, placeOf.get(id)]));
+  const here = places.filter(({ database }) => database === one.name);
+  return {
+    places,
+    ids: here.map(({ queue_id }) => queue_id),
+    names: here.map(({ name }) => name),
+  };
 }
+
+/**
+ * The queues of a database that are not in their place, and why. Home is asked last: it knows places before queues are made.
+ * `barred`: another queue has the number or the name.
+ */
+async function misplacedIn(one: Connected, home: Connected): Promise<Map<string, Misplaced>> {
+  const { places, ids, names } = await placedIn(one, home);
+  const queues = await one.at((client) => rowsOf(client, statements.queuesElsewhere, { ids, names }));
+  const byId = new Map(places.map((place) => [place.queue_id, place]));
+  const taken = new Set(places.map(({ name }) => name));
+  const whyOf = ({ id, name }: { id: number; name: string }): Misplaced => {
+    if (byId.get(id)?.name === name) return 'elsewhere';
+    return byId.has(id) || taken.has(name) ? 'barred' : 'nowhere';
+  };
+  return new Map(queues.map((queue) => [`${queue.name} (${queue.id})`, whyOf(queue)]));
+}
+
+const FINDINGS: Record<Misplaced, (queues: string) => Finding> = {
+  elsewhere: (queues) =>
+    warning(
+      'places',
+      `Queues are here, and their place is another database: ${queues}.`,
+      'They move, or a move of them was broken off. No request reaches the jobs that they have here.',
+      'Wait until their moves have ended (dibs operations). If none runs, look at both databases before you delete the rows here.',
+    ),
+  nowhere: (queues) =>
+    problem(
+      'places',
+      `Queues are here that have no place: ${queues}.`,
+      'No request reaches their jobs. Home has lost its last commits, or was restored.',
+      'Start a replica, or restart one: home learns from it which queues this database has (docs/operating.md#failover).',
+    ),
+  barred: (queues) =>
+    problem(
+      'places',
+      `Queues are here, and home gives their numbers or their names to other queues: ${queues}.`,
+      'No request reaches their jobs. Home has lost their places, and others took them meanwhile.',
+      'Where only the name is taken: rename the queue here (update dibs.queues set name), and restart a replica. Where the number is: enqueue its jobs anew, and delete them and the queue here (docs/operating.md#failover).',
+    ),
+};
 
 /** Whether the queues of a database are in their place. */
 async function checkPlaces(one: Connected, home: Connected): Promise<Finding[]> {
@@ -114,34 +159,16 @@ async function checkPlaces(one: Connected, home: Connected): Promise<Finding[]> 
   // A queue that is created, or deleted, at this moment is in its place at the next one.
   if (misplaced.size > 0) {
     const again = await misplacedIn(one, home);
-    misplaced = new Map([...again].filter(([name]) => misplaced.has(name)));
+    misplaced = new Map([...again].filter(([queue]) => misplaced.has(queue)));
   }
-  const elsewhere = [...misplaced].filter(([, place]) => place !== undefined).map(([name]) => name);
-  const nowhere = [...misplaced].filter(([, place]) => place === undefined).map(([name]) => name);
   const findings: Finding[] = [];
-  if (elsewhere.length > 0)
-    findings.push(
-      warning(
-        'places',
-        `Queues are here, and their place is another database: ${listed(elsewhere)}.`,
-        'They move, or a move of them was broken off. No request reaches the jobs that they have here.',
-        'Wait until their moves have ended (dibs operations). If none runs, look at both databases before you delete the rows here.',
-      ),
-    );
-  if (nowhere.length > 0)
-    findings.push(
-      problem(
-        'places',
-        `Queues are here that have no place: ${listed(nowhere)}.`,
-        'No request reaches their jobs.',
-        'If their jobs matter: insert their numbers and names into dibs.placements of home, with the name of this database.',
-      ),
-    );
+  for (const why of ['elsewhere', 'nowhere', 'barred'] as const) {
+    const queues = [...misplaced].filter(([, found]) => found === why).map(([queue]) => queue);
+    if (queues.length > 0) findings.push(FINDINGS[why](listed(queues)));
+  }
   if (findings.length > 0) return findings;
-  const ids = (await home.at((client) => rowsOf(client, statements.placements)))
-    .filter(({ database }) => database === one.name)
-    .map(({ queue_id }) => queue_id);
-  const [missing] = await one.at((client) => rowsOf(client, statements.queuesMissing, { ids }));
+  const { ids, names } = await placedIn(one, home);
+  const [missing] = await one.at((client) => rowsOf(client, statements.queuesMissing, { ids, names }));
   const notYet = missing?.count
     ? ` ${missing.count} more have their place here, and are not created yet.`
     : '';

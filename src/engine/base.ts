@@ -17,7 +17,7 @@ import { databaseClock } from '../postgres/clock.ts';
 import type { OutageLog } from '../postgres/outageLog.ts';
 import type { Database } from '../postgres/pool.ts';
 import { queueCache } from '../queues/cache.ts';
-import type { CreateQueues } from '../queues/creation.ts';
+import type { NumberedCreation } from '../queues/creation.ts';
 import type { Crossing } from '../relay/relay.ts';
 import { createNotifier } from '../replicas/notifier.ts';
 import { createSoleWaiters } from '../waiting/soleWaiters.ts';
@@ -46,7 +46,7 @@ export interface BaseOptions {
   ledger?: Ledger | undefined;
   leaseEnds?: LeaseTimes | undefined;
   /** Creates queues with the numbers that `home` gave them, where there are several databases. */
-  createQueues?: CreateQueues | undefined;
+  creation?: NumberedCreation | undefined;
   /** Set where there are several databases. */
   crossing?: Crossing | undefined;
 }
@@ -94,7 +94,7 @@ export function createBase(options: BaseOptions) {
     rest,
     rescueGrace,
     totals: createTotals({ db, tally, most: metricsQueues }),
-    queues: queueCache(db, notifier.opened, options.createQueues),
+    queues: queueCache(db, notifier.opened, options.creation),
     arrivals: createArrivals(db),
     leaseEnds,
     waiters: createWaiters({ tell: notifier.finished, ledger }),

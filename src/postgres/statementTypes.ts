@@ -1033,6 +1033,16 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'databases/adopt': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+      database: string | null;
+    };
+    columns: {
+      adopt: unknown;
+    };
+  };
   'databases/by_ids': {
     parameters: {
       ids: (number | null)[] | null;
@@ -1053,6 +1063,16 @@ export interface StatementTypes {
       name: string;
       database: string;
       moving_to: string;
+    };
+  };
+  'databases/colliding': {
+    parameters: {
+      queue_id: number | null;
+      name: string | null;
+    };
+    columns: {
+      id: number;
+      name: string;
     };
   };
   'databases/count': {
@@ -1083,6 +1103,16 @@ export interface StatementTypes {
       moving_to: string;
     };
   };
+  'databases/hold_queues': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
   'databases/identity': {
     parameters: Record<never, never>;
     columns: {
@@ -1100,12 +1130,24 @@ export interface StatementTypes {
       accepts_queues: boolean;
     };
   };
+  'databases/lead_back': {
+    parameters: {
+      database: string | null;
+      queue_id: number | null;
+      name: string | null;
+      placed: string | null;
+    };
+    columns: {
+      pg_notify: unknown;
+    };
+  };
   'databases/lock_queues': {
     parameters: Record<never, never>;
     columns: Record<never, never>;
   };
   'databases/place': {
     parameters: {
+      learned_at: string | null;
       names: (string | null)[] | TextArray | null;
       wish: string | null;
       away: (string | null)[] | TextArray | null;
@@ -1121,6 +1163,16 @@ export interface StatementTypes {
     parameters: Record<never, never>;
     columns: Record<never, never>;
   };
+  'databases/queues_after': {
+    parameters: {
+      after: number | null;
+      limit: number | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
   'databases/register': {
     parameters: {
       name: string | null;
@@ -1134,6 +1186,12 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'databases/server': {
+    parameters: Record<never, never>;
+    columns: {
+      server: string;
+    };
+  };
   'databases/take': {
     parameters: {
       name: string | null;
@@ -1141,6 +1199,28 @@ export interface StatementTypes {
     };
     columns: {
       id: string;
+    };
+  };
+  'databases/there': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
+  'databases/unplaced': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+      database: string | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+      placed: string;
     };
   };
   'doctor/backend': {
@@ -1206,6 +1286,7 @@ export interface StatementTypes {
   'doctor/queues_elsewhere': {
     parameters: {
       ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
     };
     columns: {
       id: number;
@@ -1215,6 +1296,7 @@ export interface StatementTypes {
   'doctor/queues_missing': {
     parameters: {
       ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
     };
     columns: {
       count: number;
@@ -3223,7 +3305,10 @@ export interface StatementTypes {
       ids: (number | null)[] | null;
       names: (string | null)[] | TextArray | null;
     };
-    columns: Record<never, never>;
+    columns: {
+      id: number;
+      name: string;
+    };
   };
   'queues/find_free': {
     parameters: {
@@ -4616,6 +4701,17 @@ export interface StatementTypes {
     parameters: {
       numbers: (number | null)[] | null;
       names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      queue_id: number;
+      name: string;
+      database: string;
+    };
+  };
+  'transfer/place_beside': {
+    parameters: {
+      names: (string | null)[] | TextArray | null;
+      wish: string | null;
     };
     columns: {
       queue_id: number;

@@ -1,19 +1,22 @@
-import { jobNotFound } from '../errors.ts';
+import { jobNotFound, unavailable } from '../errors.ts';
 import { queueIdOf } from '../ids.ts';
 import type { Database } from '../postgres/pool.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import { type CreateQueues, createCreation, createNumbered } from './creation.ts';
+import { createCreation, createNumbered, type NumberedCreation } from './creation.ts';
 import { createKnownQueues, type QueueKey } from './known.ts';
 import { createLookUps, noteFair } from './lookUps.ts';
 import type { Queue } from './queue.ts';
 
 export type { Queue };
 
+/** A queue that was created so often, and is not there each time, is deleted again and again, or cannot be created. */
+const MOST_CREATIONS = 10;
+
 /** The queues by name and by id, at most 0.8 s old. `opened` hears of queues that may be new. */
 export function queueCache(
   db: Database,
   opened: (name: string) => void = () => undefined,
-  createQueues?: CreateQueues,
+  numbered?: NumberedCreation,
 ) {
   const known = createKnownQueues();
   const lookUps = createLookUps(db, known);
@@ -21,7 +24,7 @@ export function queueCache(
     opened(name);
     changed(name);
   };
-  const create = createQueues ? createNumbered(createQueues, created) : createCreation(db, created);
+  const create = numbered ? createNumbered(numbered, created) : createCreation(db, created);
 
   /** A queue was changed. Drops what is known of it, and ignores look-ups that began before. */
   function changed(name: string): void {
@@ -39,6 +42,7 @@ export function queueCache(
   async function find(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue | undefined> {
     for (;;) {
       const queue = await lookUp(name);
+      if (queue && numbered?.isAnother(queue)) return undefined;
       if (!queue || queue.fair || !hasFairnessKeys) return queue;
       await inTurnOf(db, { queue: name, isPart }).query(noteFair, { name });
       changed(name);
@@ -48,11 +52,14 @@ export function queueCache(
   /**
    * Finds or creates a queue. `hasFairnessKeys`: notes at the queue that it has jobs with fairness keys. `isPart`: this
    * is a part of a transaction. It fails (isLockTimeout) where somebody has locked the queue.
+   * @throws Refusal `unavailable` for a queue that does not stay
    */
   async function open(name: string, hasFairnessKeys = false, isPart = false): Promise<Queue> {
-    for (;;) {
+    for (let creations = 0; ; creations++) {
       const queue = await find(name, hasFairnessKeys, isPart);
       if (queue) return queue;
+      if (creations === MOST_CREATIONS)
+        throw unavailable(`Queue ${name} was created, and was not there. Try again later.`);
       await create.one(name, isPart);
     }
   }

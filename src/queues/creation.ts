@@ -46,14 +46,19 @@ export function createCreation(db: Database, created: (name: string) => void) {
   };
 }
 
-/** Creates queues that are missing, with numbers that come from elsewhere. */
-export type CreateQueues = (names: string[]) => Promise<void>;
+/** How queues are created whose numbers come from elsewhere. */
+export interface NumberedCreation {
+  /** Creates those that are missing. */
+  create(names: string[]): Promise<void>;
+  /** Whether a queue that is there should have another number, as far as is known. It is created before it is used. */
+  isAnother(queue: { id: number; name: string }): boolean;
+}
 
 /** The same as `createCreation`, where the numbers of queues come from elsewhere. */
-export function createNumbered(createQueues: CreateQueues, created: (name: string) => void) {
+export function createNumbered({ create }: NumberedCreation, created: (name: string) => void) {
   const underWay = new Map<string, Promise<void>>();
   const all = async (names: string[]): Promise<void> => {
-    await orTooManyQueues(createQueues(names));
+    await orTooManyQueues(create(names));
     for (const name of names) created(name);
   };
   return {

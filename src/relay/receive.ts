@@ -117,6 +117,8 @@ export function createReceive(context: {
   async function queueOf({ queueId, queue: name, jobs }: Parcel): Promise<Queue> {
     const isFair = jobs.some((job) => job.fairness_key !== null || job.moved?.includes('"fairness_key"'));
     const known = await queues.byId(queueId);
+    // Home has forgotten a queue, and given its number to another one. Jobs of that one wait.
+    if (known && known.name !== name) throw new QueueGone();
     const queue = known && (known.fair || !isFair) ? known : await queues.open(name, isFair);
     if (queue.id !== queueId) throw new QueueGone();
     return queue;

@@ -14,7 +14,7 @@ const statements = {
   placements: planned('transfer/placements', row<Placement>()),
   place: planned('transfer/place', row<Placement>()),
   number: planned('transfer/number_places'),
-  placeBeside: planned('databases/place', row<Placement & { moving_to: string | null }>()),
+  placeBeside: planned('transfer/place_beside', row<Placement>()),
 };
 
 type All = [Connected, ...Connected[]];
@@ -80,9 +80,7 @@ export async function placeTogether(all: All, queues: QueueLine[], newIds: boole
     const wish = databaseOf.get(first?.name as string) as string;
     if (!newIds)
       await home.at((client) => rowsOf(client, statements.number, { numbers: idsOf(beside), names }));
-    placed.push(
-      ...(await home.at((client) => rowsOf(client, statements.placeBeside, { names, wish, away: [] }))),
-    );
+    placed.push(...(await home.at((client) => rowsOf(client, statements.placeBeside, { names, wish }))));
   }
   return placed;
 }

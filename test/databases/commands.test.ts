@@ -143,8 +143,8 @@ test('dibs doctor finds queues out of their place, and jobs that do not arrive',
   const { status, of } = await doctor();
   expect(status).toBe(4);
   expect(of('a', 'places')).toMatchObject([
-    { level: 'warning', found: 'Queues are here, and their place is another database: in-b.' },
-    { level: 'problem', found: 'Queues are here that have no place: lost.' },
+    { level: 'warning', found: `Queues are here, and their place is another database: in-b (${queue?.id}).` },
+    { level: 'problem', found: 'Queues are here that have no place: lost (700).' },
   ]);
   expect(of('b', 'places')).toMatchObject([
     {
@@ -160,6 +160,25 @@ test('dibs doctor finds queues out of their place, and jobs that do not arrive',
   ]);
   await onServer(urlOf(home), 'delete from dibs.relay');
   await onServer(urlOf(a), "delete from dibs.queues where name in ('lost', 'in-b')");
+});
+
+test('dibs doctor finds queues whose number or name home gives to others', async () => {
+  await onServer(urlOf(a), "insert into dibs.queues (id, name) values (701, 'number'), (702, 'name')");
+  await onServer(
+    urlOf(home),
+    "insert into dibs.placements (queue_id, name, database) values (701, 'other', 'a'), (703, 'name', 'home')",
+  );
+  const { status, of } = await doctor();
+  expect(status).toBe(4);
+  expect(of('a', 'places')).toMatchObject([
+    {
+      level: 'problem',
+      found:
+        'Queues are here, and home gives their numbers or their names to other queues: name (702), number (701).',
+    },
+  ]);
+  await onServer(urlOf(home), "delete from dibs.placements where name in ('other', 'name')");
+  await onServer(urlOf(a), "delete from dibs.queues where name in ('number', 'name')");
 });
 
 test('dibs doctor finds a database that is away, one that is another one, and one that is not named', async () => {

@@ -171,6 +171,7 @@ describe('functions', () => {
   test('one that runs with the rights of its owner has a search_path of its own', () => {
     const trusted = functions.filter(({ text }) => /security definer/i.test(text));
     expect(trusted.map(({ name }) => name)).toEqual([
+      'adopt',
       'dead_letter',
       'enqueue',
       'enqueue_follower',

@@ -123,6 +123,7 @@ const SERVES: Privileges = {
   'table dibs.unique_windows': ALL,
   'sequence dibs.positions': 'select, usage',
   'sequence dibs.queue_ids': 'select',
+  'function dibs.adopt': 'execute',
   'function dibs.backoff_seconds': 'execute',
   'function dibs.by_index': 'execute',
   'function dibs.cancel_batch': 'execute',

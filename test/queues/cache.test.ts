@@ -30,3 +30,14 @@ test('a look at a queue as it is now begins after the call, and leaves the look-
   await Promise.all([queues.byName('busy'), queues.byName('looked-at')]);
   expect(asked).toHaveLength(2);
 });
+
+test('a queue that is not there however often it is created is refused', async () => {
+  const creations: string[][] = [];
+  const create = async (names: string[]) => void creations.push(names);
+  const queues = queueCache({ query: async () => [] } as unknown as Database, undefined, {
+    create,
+    isAnother: () => false,
+  });
+  await expect(queues.open('never')).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_done' });
+  expect(creations.length).toBeLessThanOrEqual(10);
+});
