@@ -312,7 +312,11 @@ test('a request does not wait long for a database that hangs', async () => {
     .enqueue([{ queue: 'here' }, { queue: 'east.a', payload: payload(1) }]);
   expect(job?.state).toBe('scheduled');
   await impatient.stop();
-  await home().relay.run();
+  // Its transaction may end a moment later.
+  await until(async () => {
+    await home().relay.run();
+    return (await waitingIn(databases, 'home')) === 0;
+  });
   expect(await payloadsIn(databases, 'east.a')).toEqual([1]);
 });
 
