@@ -38,6 +38,10 @@ Examples:
   Exit status: 0 done, 1 failed, 2 a wrong command line.
 `;
 
+/** The first few names, and how many more there are. */
+const someOf = (names: string[]) =>
+  names.slice(0, 5).join(', ') + (names.length > 5 ? `, and ${names.length - 5} more` : '');
+
 /** `dibs import` */
 export async function importCommand(args: string[], readConfig: () => Config, env: Env): Promise<void> {
   const { values, positionals } = argumentsIn({
@@ -77,7 +81,7 @@ export async function importCommand(args: string[], readConfig: () => Config, en
   }
   const shown = showProgress('Imported');
   const started = performance.now();
-  const { jobs, skipped, before } = await withJoined(config, making, (databases) =>
+  const { jobs, skipped, before, deleted } = await withJoined(config, making, (databases) =>
     importFrom(stream(), {
       ...databases,
       newIds: values['new-ids'] ?? false,
@@ -85,6 +89,16 @@ export async function importCommand(args: string[], readConfig: () => Config, en
     }),
   );
   shown.end();
+  if (deleted) {
+    const gone =
+      deleted.length > 0
+        ? ` Queues of it were deleted since: ${someOf(deleted)}. Their jobs are not there.`
+        : '';
+    process.stderr.write(
+      `Nothing was imported: an earlier import of this file has put in ${counted(jobs)}, and has ended.${gone}\n`,
+    );
+    return;
+  }
   const earlier = before > 0 ? ` An earlier import had put in ${counted(before, 'line')}.` : '';
   const left =
     skipped > 0

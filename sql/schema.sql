@@ -1656,6 +1656,7 @@ create table dibs.queues (
   paused_groups text[] not null default '{}'::text[],
   group_concurrency smallint not null default 1,
   is_narrowing boolean not null default false,
+  is_importing boolean not null default false,
   constraint queue_alert_after CHECK (((alert_after_seconds >= (1)::double precision) AND (alert_after_seconds <= (31622400)::double precision))),
   constraint queue_attempts CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
   constraint queue_dead_letter CHECK (((dead_letter_queue ~ '^[A-Za-z0-9._:-]{1,128}$'::text) AND (dead_letter_queue <> name))),

@@ -66,7 +66,7 @@ export const COLUMNS = {
   finished_at: { type: 'timestamptz', isOptional: true },
   result: { type: 'json', isOptional: true },
   payload: { type: 'json' },
-  moved_to: { type: 'uuid', isOptional: true, stays: 'That job has another id in the new database.' },
+  moved_to: { type: 'uuid', isOptional: true, isMapped: true },
 
   position: { type: 'bigint', isMapped: true, hidden: 'It says nothing without those of other jobs.' },
   is_head: { type: 'boolean', hidden: '`explainJob` says what a job of a group waits for.' },

@@ -1,3 +1,5 @@
--- Pauses or resumes a queue.
-update dibs.queues set paused = :paused where name = :name
+-- Pauses or resumes a queue. After a resume, its groups wait for no import any more.
+update dibs.queues
+set paused = :paused, is_importing = is_importing and :paused
+where name = :name
 returning id;

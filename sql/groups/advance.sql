@@ -1,6 +1,7 @@
 -- Gives a new head to those of the groups :groups of one queue that have none. The first blocked job of such a group
 -- becomes ready, at a new position. It runs in a transaction of its own, after the one that brought or took jobs: see
 -- src/groups/heads.ts.
+-- While the queue is imported, no group gets one: the jobs that go first may not have come yet.
 -- The rows are the heads of the groups, new or not. A group without blocked jobs and without a head has no row, nor has a
 -- paused one. When
 -- the job that would be the head was taken away at this moment, the row has that job, and is_head is false: the caller
@@ -11,7 +12,7 @@ with found as materialized (
     asked.group_key, head.id as head_id, head.run_at, head.is_paused, next.id as next_id,
     case when next.id is not null then nextval('dibs.positions') end as position
   from unnest(:groups::text[]) as asked (group_key)
-  cross join (select paused_groups as all_paused from dibs.queues where id = :queue_id) as queue
+  cross join (select paused_groups as all_paused from dibs.queues where id = :queue_id and not is_importing) as queue
   left join lateral (
     select id, run_at, is_paused
     from dibs.jobs

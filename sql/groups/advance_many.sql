@@ -8,7 +8,7 @@ with found as materialized (
   select next.id, next.place, nextval('dibs.positions') as position
   from unnest(:queue_ids::integer[], :groups::text[]) as asked (queue_id, group_key)
   cross join lateral (
-    select paused_groups as all_paused from dibs.queues where id = asked.queue_id limit 1
+    select paused_groups as all_paused from dibs.queues where id = asked.queue_id and not is_importing limit 1
   ) as queue
   cross join lateral (
     select id, ctid as place

@@ -4,7 +4,7 @@
 -- is_head is false for these, and the caller looks again.
 -- The key-share lock has a pause, or a lower group_concurrency, wait for this statement. What it brings is read under the lock.
 with several as materialized (
-  select group_concurrency as heads, paused_groups from dibs.queues where id = :queue_id for key share
+  select group_concurrency as heads, paused_groups from dibs.queues where id = :queue_id and not is_importing for key share
 ),
 found as materialized (
   select asked.group_key, heads.*, several.heads - cardinality(heads.ids) as free

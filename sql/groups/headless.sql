@@ -46,8 +46,8 @@ looked as materialized (
     ) < queue.heads as is_headless
   from page
   left join lateral (
-    -- A paused group needs none.
-    select case when page.group_key = any (paused_groups) then 0 else group_concurrency end as heads
+    -- A paused group needs none, nor has one whose queue is imported.
+    select case when is_importing or page.group_key = any (paused_groups) then 0 else group_concurrency end as heads
     from dibs.queues
     where id = page.queue_id
     limit 1
@@ -58,5 +58,5 @@ select
   array_agg(group_key) filter (where is_headless) as groups,
   max(queue_id) as last_queue_id,
   (array_agg(group_key order by queue_id desc, group_key desc))[1] as last_group,
-  (select array_agg(id) from dibs.queues where is_narrowing) as narrowing
+  (select array_agg(id) from dibs.queues where is_narrowing and not is_importing) as narrowing
 from looked;

@@ -5,7 +5,7 @@
 with found as materialized (
   select asked.id
   from unnest(:ids::uuid[], :groups::text[]) as asked (id, group_key)
-  cross join (select paused_groups as all_paused from dibs.queues where id = :queue_id) as queue
+  cross join (select paused_groups as all_paused from dibs.queues where id = :queue_id and not is_importing) as queue
   cross join lateral (
     select id
     from dibs.jobs

@@ -1,2 +1,2 @@
--- Whether groups of this queue may have more heads than it allows.
-select is_narrowing from dibs.queues where id = :queue_id;
+-- Whether groups of this queue may have more heads than it allows. While it is imported, nobody looks.
+select is_narrowing and not is_importing as is_narrowing from dibs.queues where id = :queue_id;

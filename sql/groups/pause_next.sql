@@ -2,7 +2,7 @@
 -- yet finds a head then. Returns what it found: that job, and whether it was made the head. When it was not, the caller looks
 -- again. When another job became the head at this moment, it meets the index jobs_head, and runs again.
 with queue as materialized (
-  select id from dibs.queues where id = :queue_id and :group::text = any (paused_groups) for share
+  select id from dibs.queues where id = :queue_id and not is_importing and :group::text = any (paused_groups) for share
 ),
 next as materialized (
   select j.id

@@ -5,7 +5,7 @@ select
   j.id, j.state, j.attempt, j.max_attempts, j.run_at, j.lease_expires_at, j.lease_expires_at <= now() as lease_is_over, j.finished_at,
   j.worker, j.last_error, j.moved_to,
   j.cancel_requested, j.group_key as "group", j.fairness_key, j.expires_at, j.expires_at <= coalesce(j.finished_at, now()) as is_over,
-  q.paused, j.group_key = any (q.paused_groups) as group_paused,
+  q.paused, q.is_importing, j.group_key = any (q.paused_groups) as group_paused,
   heads.jobs as heads, heads.first_id as head_id, heads.first_state as head_state,
   least(behind.jobs + higher.jobs + own.jobs + others.jobs, :max_ahead::integer) as ahead,
   behind.jobs + higher.jobs + own.jobs + others.jobs >= :max_ahead::integer or others.is_cut as is_least

@@ -3,7 +3,7 @@
 select json_strip_nulls(row_to_json(line))::text as line
 from (
   select
-    'job' as kind, queue_id, id, position, batch_id,
+    'job' as kind, queue_id, id, position, batch_id, moved_to,
     -- include shared/exported_columns.sql
   from dibs.jobs
 ) as line;

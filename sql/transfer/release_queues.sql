@@ -2,7 +2,7 @@
 -- as when a queue gets its limit (changing/queue_configure.sql).
 with released as (
   update dibs.queues q
-  set paused = line.paused
+  set paused = line.paused, is_importing = false
   from unnest(:names::text[], :paused::boolean[]) as line (name, paused)
   where q.name = line.name
   returning q.id, q.max_leased, q.rate_jobs

@@ -135,6 +135,8 @@ export function queueAdmin(context: {
       await inTurnOf(db, { queue: name, by }).query(statements.pause, { name, paused: false });
       const queue = await current(name);
       notifier.ready(name);
+      // Its groups may have waited for the end of an import.
+      repair.blocked(name, undefined);
       return status(queue);
     },
 

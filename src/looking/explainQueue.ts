@@ -18,6 +18,11 @@ interface Found {
 }
 
 const statement = planned('looking/explain_queue', row<Found>());
+const importing = planned('looking/importing', row<{ is_importing: boolean }>());
+
+/** A queue whose import has not ended. */
+export const IMPORTING =
+  'An import of the queue has not ended. Until then, it is paused. If the import broke off, run it again with the same file.';
 
 type Reason = Omit<QueueExplanation, 'queue'>;
 
@@ -56,12 +61,14 @@ function nothingReady(found: Found): Reason {
 /** What a claim from this queue would get now. claim/claim.ts lists every reason why a claim gets nothing. */
 export async function explainQueue(db: Db, queue: Queue): Promise<QueueExplanation> {
   const { name } = queue;
-  if (queue.paused)
+  if (queue.paused) {
+    const [row] = await db.query(importing, { queue_id: queue.id });
     return {
       queue: name,
       code: 'paused',
-      detail: 'The queue is paused. A claim gets no job until it is resumed.',
+      detail: row?.is_importing ? IMPORTING : 'The queue is paused. A claim gets no job until it is resumed.',
     };
+  }
   const [found] = (await db.query(statement, { queue_id: queue.id })) as [Found];
   if (found.ready_id === null) return { queue: name, ...nothingReady(found) };
   const reached = await claimLimitReached(db, queue);

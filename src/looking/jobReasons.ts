@@ -1,5 +1,6 @@
 import type { JobState } from '../job.ts';
 import type { Explanation } from '../verbs/jobs.ts';
+import { IMPORTING } from './explainQueue.ts';
 
 /*
  * Why a job is not running: the sentence for each reason, and which reason it is.
@@ -35,6 +36,7 @@ export interface JobFacts {
   /** Whether `expires_at` was over when the job finished, or is over now. */
   is_over: boolean | null;
   paused: boolean;
+  is_importing: boolean;
   /** Null: it has no group. */
   group_paused: boolean | null;
   /** How many heads of its group it waits for, and the first of them. */
@@ -142,6 +144,7 @@ export function reasonOf(facts: JobFacts): Reason {
       detail: `It expired at ${expires_at}, and will be dead soon.`,
       last_error: 'expired',
     };
+  if (facts.is_importing) return { code: 'queue_paused', detail: IMPORTING };
   if (facts.paused)
     return { code: 'queue_paused', detail: 'Its queue is paused. Claims get no jobs until it is resumed.' };
   if (state === 'scheduled') return scheduled(facts);

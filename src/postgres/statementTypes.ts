@@ -1957,6 +1957,7 @@ export interface StatementTypes {
       expires_at: string;
       is_over: boolean;
       paused: boolean;
+      is_importing: boolean;
       group_paused: boolean;
       heads: number;
       head_id: string;
@@ -1987,6 +1988,14 @@ export interface StatementTypes {
       blocked_id: string;
       leased_id: string;
       lease_expires_at: string;
+    };
+  };
+  'looking/importing': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      is_importing: boolean;
     };
   };
   'looking/list_newest': {
@@ -4514,6 +4523,12 @@ export interface StatementTypes {
     };
     columns: Record<never, never>;
   };
+  'transfer/begin_anew': {
+    parameters: {
+      key: string | null;
+    };
+    columns: Record<never, never>;
+  };
   'transfer/choose_ids': {
     parameters: {
       ids: (number | null)[] | null;
@@ -4601,6 +4616,14 @@ export interface StatementTypes {
       line: string;
     };
   };
+  'transfer/filled': {
+    parameters: {
+      ids: (number | null)[] | null;
+    };
+    columns: {
+      name: string;
+    };
+  };
   'transfer/forget_arrivals': {
     parameters: {
       source: string | null;
@@ -4653,6 +4676,8 @@ export interface StatementTypes {
       lines: string | null;
       from_ids: (number | null)[] | null;
       to_ids: (number | null)[] | null;
+      from_all: (number | null)[] | null;
+      to_all: (number | null)[] | null;
     };
     columns: Record<never, never>;
   };
@@ -4690,12 +4715,31 @@ export interface StatementTypes {
       id: string;
     };
   };
+  'transfer/lock_queues': {
+    parameters: {
+      ids: (number | null)[] | null;
+    };
+    columns: {
+      id: number;
+    };
+  };
   'transfer/number_places': {
     parameters: {
       numbers: (number | null)[] | null;
       names: (string | null)[] | TextArray | null;
     };
     columns: Record<never, never>;
+  };
+  'transfer/paused_since': {
+    parameters: {
+      lines: string | null;
+    };
+    columns: {
+      queue_id: number;
+      group_concurrency: number;
+      group: string;
+      is_paused: boolean;
+    };
   };
   'transfer/place': {
     parameters: {
@@ -4819,6 +4863,14 @@ export interface StatementTypes {
     columns: {
       before: number;
       last: number;
+    };
+  };
+  'transfer/resumed': {
+    parameters: {
+      ids: (number | null)[] | null;
+    };
+    columns: {
+      name: string;
     };
   };
   'transfer/source_look': {

@@ -60,6 +60,8 @@ export async function putMoved(
     before: 0,
     from_ids: [queue.id],
     to_ids: [queue.id],
+    from_all: [],
+    to_all: [],
   });
   const histories = free.flatMap(({ id, line: { history } }) => (history ? { id, history } : []));
   if (histories.length > 0)

@@ -29,6 +29,7 @@ export interface QueueLine {
   name: string;
   paused: boolean;
   created_at?: string;
+  paused_groups?: string[];
   /** The numbers of queues that share batches with it: all of them go into one database. */
   together?: number[];
 }

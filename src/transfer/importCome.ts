@@ -8,6 +8,7 @@ import { planned } from '../postgres/statements.ts';
 const statements = {
   begin: planned('transfer/begin'),
   come: planned('transfer/come'),
+  beginAnew: planned('transfer/begin_anew'),
   advance: planned('transfer/advance'),
 };
 
@@ -46,6 +47,12 @@ export function keptCome(client: pg.Client, key: string) {
     async begin(): Promise<void> {
       const fingerprint = createHash('sha256').update(key).digest('hex');
       await rowsOf(client, statements.begin, { key, fingerprint });
+      come = await read();
+    },
+
+    /** Forgets how far it has come. */
+    async beginAnew(): Promise<void> {
+      await rowsOf(client, statements.beginAnew, { key });
       come = await read();
     },
 

@@ -3,6 +3,7 @@ import { openReceiving } from '../engine/receiving.ts';
 import { outageAsRefusal } from '../postgres/errorClasses.ts';
 import type { Progress } from './exportTo.ts';
 import { createChecker, type Header, type Kind, type QueueLine } from './format.ts';
+import { findDeleted } from './importQueues.ts';
 import { createImport } from './importRuns.ts';
 import type { Numbered } from './insertLines.ts';
 import { linesOf } from './lines.ts';
@@ -17,6 +18,8 @@ export interface Imported {
   skipped: number;
   /** Lines that an earlier import of this file had put in. */
   before: number;
+  /** An earlier import had put in all: the queues of the file that were deleted since. */
+  deleted?: string[];
 }
 
 /** Reads the whole file, and changes nothing. @throws FileError */
@@ -77,19 +80,24 @@ async function importLines(
   for await (const line of linesOf(stream)) {
     const parsed = checker.next(line);
     if (parsed.kind === 'header') await begin(parsed);
-    else {
+    else if (isDone) {
+      // Nothing is put in. The queues come first.
+      if (parsed.kind !== 'queue') break;
+      queues.push(parsed);
+    } else {
       await flush(parsed.kind);
       if (parsed.kind === 'end') await running?.finish(line.number);
       if (parsed.kind === 'queue') queues.push(parsed);
       if (parsed.kind === 'job' || parsed.kind === 'relay') jobs++;
-      const ofQueue = 'queue_id' in parsed ? { queueId: parsed.queue_id } : {};
+      const hasGroup = 'group_key' in parsed;
+      const ofQueue = 'queue_id' in parsed ? { queueId: parsed.queue_id, hasGroup } : {};
       lines.push({ number: line.number, text: line.bytes.toString(), ...ofQueue });
       bytes += line.bytes.length;
     }
-    if (isDone) break;
   }
   if (!isDone) checker.end();
-  return running?.counts() ?? { jobs: 0, skipped: 0, before: 0 };
+  const counts = running?.counts() ?? { jobs: 0, skipped: 0, before: 0 };
+  return isDone ? { ...counts, deleted: await findDeleted(all, queues) } : counts;
 }
 
 /** The rooms that take jobs which were on their way, opened when the first of them come. */

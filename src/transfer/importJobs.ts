@@ -116,7 +116,7 @@ function createTaking(
       lines.push({ number: ++position, text: lineOf(job, { queueId, position, now, from }) });
     }
     const same = new Map([...ids.values()].map((id) => [id as number, id as number]));
-    return insertLines(client, 'job', lines, { before, ids: same });
+    return insertLines(client, 'job', lines, { before, ids: same, allIds: same });
   }
 
   /** Returns how many were put in. A job that the database refuses is named, and all jobs before it are in. */

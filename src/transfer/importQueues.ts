@@ -13,6 +13,13 @@ const statements = {
   reserveIds: planned('transfer/reserve_ids'),
   chooseIds: planned('transfer/choose_ids', row<{ from_id: number; to_id: number }>()),
   queueIds: planned('transfer/queue_ids'),
+  pausedSince: planned(
+    'transfer/paused_since',
+    row<{ queue_id: number; group_concurrency: number; group: string; is_paused: boolean }>(),
+  ),
+  pauseHead: planned('groups/pause_head', row<{ id: string }>()),
+  resumeHead: planned('groups/resume_head'),
+  newPositions: planned('queues/positions', row<{ position: number }>()),
   release: planned('transfer/release_queues'),
   notify: planned('replicas/notify'),
 };
@@ -57,7 +64,8 @@ export async function checkQueues(all: All, queues: QueueLine[], newIds: boolean
   if (taken.length === 0) return;
   const names = taken.slice(0, 5).map(({ name, has_jobs }) => `${name}${has_jobs ? ' (it has jobs)' : ''}`);
   const more = taken.length > 5 ? `, and ${taken.length - 5} more` : '';
-  const advice = taken.some(({ has_jobs }) => has_jobs)
+  const inFile = new Set(namesOf(queues));
+  const advice = taken.some(({ name, has_jobs }) => has_jobs && inFile.has(name))
     ? 'Import into a database where they have no jobs'
     : 'Ids of jobs name their queue. --new-ids gives the jobs new ids; or delete these queues';
   throw new StartError(`Queues of this database are in the way: ${names.join(', ')}${more}. ${advice}.`);
@@ -94,6 +102,16 @@ async function learnIds({ name: database, at }: Connected, queues: QueueLine[]):
   );
 }
 
+/** The names of those of these queues that are in none of the databases. */
+export async function findDeleted(all: All, queues: QueueLine[]): Promise<string[]> {
+  const names = namesOf(queues);
+  const there = new Set<string | null>();
+  for (const { at } of all)
+    for (const { name } of await at((client) => rowsOf(client, statements.queueIds, { names })))
+      there.add(name);
+  return names.filter((name) => !there.has(name));
+}
+
 /** Decides where the queues of an export go. `isRepeated`: an earlier import has put them in. */
 export async function destinationsOf(
   all: All,
@@ -108,6 +126,23 @@ export async function destinationsOf(
   const asked = { ids: idsOf(queues), names: namesOf(queues) };
   const chosen = await home.at((client) => rowsOf(client, statements.chooseIds, asked));
   return new Map(chosen.map(({ from_id, to_id }) => inHome(from_id, to_id)));
+}
+
+/**
+ * Holds the heads of groups that were paused during the import, and lets those of groups that were resumed go on: some heads came
+ * later.
+ */
+export async function catchUpPauses(client: pg.Client, queues: QueueLine[]): Promise<void> {
+  const lines = JSON.stringify(queues.map(({ name, paused_groups }) => ({ name, paused_groups })));
+  for (const changed of await rowsOf(client, statements.pausedSince, { lines })) {
+    const { queue_id, group, group_concurrency, is_paused } = changed;
+    if (is_paused) await rowsOf(client, statements.pauseHead, { queue_id, group });
+    else {
+      const reserved = await rowsOf(client, statements.newPositions, { count: group_concurrency });
+      const positions = reserved.map(({ position }) => position);
+      await rowsOf(client, statements.resumeHead, { queue_id, group, positions });
+    }
+  }
 }
 
 /** Ends the pause of the queues, but for those that were paused in the export. Claims look at them again. */

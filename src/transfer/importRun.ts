@@ -9,7 +9,7 @@ import { planned } from '../postgres/statements.ts';
 import type { Receive } from '../relay/receive.ts';
 import type { Header, Kind, QueueLine } from './format.ts';
 import { beginTransaction, type Come, keptCome } from './importCome.ts';
-import { openQueues } from './importQueues.ts';
+import { catchUpPauses, openQueues } from './importQueues.ts';
 import { forgetSource, receiveLines } from './importRelayed.ts';
 import { type Inserted, insertLines, type Numbered, type Target } from './insertLines.ts';
 import { FileError } from './lines.ts';
@@ -71,7 +71,7 @@ const fingerprintOf = (numbers: Iterable<number>) =>
 export function createRun({ name, client, at }: Connected, header: Header, receive: () => Receive) {
   const key = header.id;
   const come = keptCome(client, key);
-  const target: Target = { before: 0, ids: new Map() };
+  const target: Target = { before: 0, ids: new Map(), allIds: new Map() };
   let queues: QueueLine[] = [];
 
   async function insert(kind: Kind, lines: Numbered[]): Promise<number> {
@@ -115,14 +115,27 @@ export function createRun({ name, client, at }: Connected, header: Header, recei
     come: come.now,
     begin: (): Promise<void> => at(come.begin),
 
+    /** Its queues were deleted. */
+    beginAnew: (): Promise<void> =>
+      at(async () => {
+        await forgetSource(client, key);
+        await come.beginAnew();
+      }),
+
     /** Puts in lines of one kind, up to the line `last` of the file. Those that are in already are left out. */
     put: (kind: Kind, lines: Numbered[], last: number): Promise<void> => at(() => put(kind, lines, last)),
 
     /**
      * Puts in the queues that go into this database. `ids`: the numbers that they have in the export, and here.
+     * `allIds`: those of the queues in all databases.
      * @throws StartError when an earlier import had put in others
      */
-    async putQueues(own: QueueLine[], ids: Map<number, number>, lines: Numbered[], last: number) {
+    async putQueues(
+      own: QueueLine[],
+      { ids, allIds }: Pick<Target, 'ids' | 'allIds'>,
+      lines: Numbered[],
+      last: number,
+    ) {
       const before = come.now().queues;
       if (before !== undefined && before !== fingerprintOf(ids.values()))
         throw new StartError(
@@ -130,6 +143,7 @@ export function createRun({ name, client, at }: Connected, header: Header, recei
         );
       queues = own;
       target.ids = ids;
+      target.allIds = allIds;
       await at(() => put('queue', lines, last));
     },
 
@@ -138,6 +152,7 @@ export function createRun({ name, client, at }: Connected, header: Header, recei
       at(async () => {
         if (come.now().isDone) return;
         await come.advance(async (was) => {
+          await catchUpPauses(client, queues);
           await openQueues(client, queues);
           await forgetSource(client, key);
           if (jobs !== undefined) await noteImport(client, key, jobs);

@@ -2,7 +2,7 @@ import { groupBy } from '../claim/groupBy.ts';
 import type { Connected } from '../databases/clients.ts';
 import type { Receive } from '../relay/receive.ts';
 import type { Header, Kind, QueueLine } from './format.ts';
-import { checkQueues, type Destinations, destinationsOf, reserveIds } from './importQueues.ts';
+import { checkQueues, type Destinations, destinationsOf, findDeleted, reserveIds } from './importQueues.ts';
 import { createRun, type Run } from './importRun.ts';
 import type { Numbered } from './insertLines.ts';
 
@@ -52,11 +52,16 @@ export function createImport(
 
     /** Puts in all queues, paused. @throws StartError before anything is written, when queues are in the way */
     async putQueues(queues: QueueLine[], lines: Numbered[]): Promise<void> {
+      if (home.come().lines > 0 && (await findDeleted(all, queues)).length === queues.length) {
+        for (const run of runs) await run.beginAnew();
+        before = 0;
+      }
       const isRepeated = home.come().lines > 0;
       if (!isRepeated) await checkQueues(all, queues, newIds);
       if (!newIds) await reserveIds(all, queues);
       destinations = await destinationsOf(all, queues, { newIds, isRepeated });
       const last = lines.at(-1)?.number as number;
+      const allIds = new Map([...destinations].map(([from, { id }]) => [from, id]));
       // Home comes last. Before that, nobody has any job.
       for (const run of runs) {
         const isOwn = (id: number) => destinations.get(id)?.database === run.name;
@@ -64,7 +69,7 @@ export function createImport(
         const ids = new Map(own.map(({ id }) => [id, destinations.get(id)?.id as number]));
         const ownLines = lines.filter((_, i) => isOwn(queues[i]?.id as number));
         noteBefore(run, ownLines);
-        if (own.length > 0 || run === home) await run.putQueues(own, ids, ownLines, last);
+        if (own.length > 0 || run === home) await run.putQueues(own, { ids, allIds }, ownLines, last);
       }
     },
 

@@ -1,11 +1,15 @@
 import type pg from 'pg';
+import { StartError } from '../errors.ts';
 import { rowsOf } from '../postgres/client.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Kind, QueueLine } from './format.ts';
 
 const statements = {
+  lockQueues: planned('transfer/lock_queues'),
+  filled: planned('transfer/filled', row<{ name: string }>()),
   queues: planned('transfer/import_queues'),
   newQueues: planned('queues/create_numbered'),
+  resumed: planned('transfer/resumed', row<{ name: string }>()),
   jobs: planned('transfer/import_jobs'),
   windows: planned('transfer/import_windows'),
   batches: planned('transfer/import_batches'),
@@ -23,6 +27,8 @@ export interface Numbered {
   text: string;
   /** The number that its queue has in the export, where it belongs to one. */
   queueId?: number;
+  /** Whether it is a job of a group. */
+  hasGroup?: boolean;
 }
 
 /** The database into which lines go. */
@@ -31,6 +37,8 @@ export interface Target {
   before: number;
   /** The numbers of queues in the export, and here. */
   ids: Map<number, number>;
+  /** So of the queues in all databases. */
+  allIds: Map<number, number>;
 }
 
 /** What an import puts in by statements. Jobs that were on their way arrive instead (importRelayed.ts). */
@@ -44,6 +52,13 @@ export const arrayOf = (numbered: Numbered[]): string => `[${numbered.map(({ tex
 /** Queues with their configuration, and those that nobody has created yet. */
 async function insertQueues(client: pg.Client, numbered: Numbered[], target: Target): Promise<void> {
   const queues = numbered.map((line) => ({ line, queue: JSON.parse(line.text) as QueueLine }));
+  const ids = [...target.ids.values()];
+  await rowsOf(client, statements.lockQueues, { ids });
+  const [filled] = await rowsOf(client, statements.filled, { ids });
+  if (filled)
+    throw new StartError(
+      `A job came into the queue ${filled.name} just now. Import into a database where it has no jobs.`,
+    );
   const whole = queues.filter(({ queue }) => queue.created_at !== undefined);
   await rowsOf(client, statements.queues, {
     lines: arrayOf(whole.map(({ line }) => line)),
@@ -54,6 +69,20 @@ async function insertQueues(client: pg.Client, numbered: Numbered[], target: Tar
     ids: made.map(({ id }) => target.ids.get(id) as number),
     names: made.map(({ name }) => name),
   });
+}
+
+/** Refuses jobs of groups that have gone on, because somebody has resumed their queue. @throws StartError */
+async function checkGroups(client: pg.Client, numbered: Numbered[], { ids }: Target): Promise<void> {
+  const queues = new Set(
+    numbered.flatMap(({ hasGroup, queueId }) => (hasGroup ? ids.get(queueId as number) : [])),
+  );
+  if (queues.size === 0) return;
+  const [resumed] = await rowsOf(client, statements.resumed, { ids: [...queues] as number[] });
+  if (resumed)
+    throw new StartError(
+      `The queue ${resumed.name} was resumed after this import had begun, so its groups have gone on without the jobs that are ` +
+        `left. It cannot go on. When all queues of this file are deleted, it begins anew.`,
+    );
 }
 
 /** Puts in lines of one kind, inside a transaction. Returns how many were put in: the others were there already. */
@@ -69,7 +98,14 @@ export async function insertLines(
       await insertQueues(client, numbered, target);
       return numbered.length;
     case 'job':
-      await rowsOf(client, statements.jobs, { lines, before: target.before, ...mapped(target) });
+      await checkGroups(client, numbered, target);
+      await rowsOf(client, statements.jobs, {
+        lines,
+        before: target.before,
+        ...mapped(target),
+        from_all: [...target.allIds.keys()],
+        to_all: [...target.allIds.values()],
+      });
       return numbered.length;
     case 'window':
       return (await rowsOf(client, statements.windows, { lines, ...mapped(target) })).length;

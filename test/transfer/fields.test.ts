@@ -62,6 +62,8 @@ const queueValue = ({ name, type }: Described) =>
     paused_groups: ['a group'],
     // A replica would see to it at once.
     is_narrowing: false,
+    // An import has ended when it is seen.
+    is_importing: false,
     backoff: { kind: 'linear', base_seconds: 2, max_seconds: 9, jitter: 0 },
   })[name] ?? VALUES[type]?.(name);
 
@@ -180,7 +182,7 @@ test('every column of a queue comes through an export and an import', async () =
   await onServer(target, "insert into dibs.queues (id, name) values (99, 'plain')");
   const [plain] = await onServer<Record<string, unknown>>(target, 'select * from dibs.queues where id = 99');
   const same = Object.keys(plain ?? {}).filter((name) => plain?.[name] === queue?.[name]);
-  expect(same, 'a default value shows nothing').toEqual(['is_narrowing']);
+  expect(same, 'a default value shows nothing').toEqual(['is_narrowing', 'is_importing']);
 });
 
 test.each(['dibs.batches', 'dibs.batch_followers'])(

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { progressText, showProgress } from '../../commands/progress.ts';
 import { exportTo } from '../../src/transfer/exportTo.ts';
 import { checkFile, importFrom } from '../../src/transfer/importFrom.ts';
 import { createDatabase, onServer } from '../support/database.ts';
+import { sealed } from '../support/exportFile.ts';
 import { temporaryDirectory } from '../support/postgres.ts';
 import { type Service, startService } from '../support/service.ts';
 import { fill, JOB_COLUMNS, PAYLOADS } from '../support/transferred.ts';
@@ -235,6 +235,61 @@ test('an import that is repeated does nothing twice, also when its jobs are done
   expect(await countOf(url)).toBe(left);
 });
 
+test('a queue with jobs that shares only its number with the file is in the way, and --new-ids is the way on', async () => {
+  const url = await target();
+  const { call } = await service(url);
+  await call('POST', '/jobs', { queue: 'mine', payload: 1 });
+  await expect(imported(url)).rejects.toThrow(
+    /in the way: mine \(it has jobs\)\. .*--new-ids gives the jobs new ids/,
+  );
+  await imported(url, file, true);
+  await call('POST', '/jobs', { queue: 'order', payload: 1 });
+  await expect(imported(url, await exported(url, 'again.ndjson'), true)).rejects.toThrow(
+    /Import into a database where they have no jobs\.$/,
+  );
+});
+
+test('an import that has ended, and whose queues were deleted since, says that their jobs are not there', async () => {
+  const url = await target();
+  const env = { DATABASE_URL: url };
+  await imported(url);
+  const again = () => run(env, 'import', file).then(({ status, err }) => [status, err.split('\n').at(-2)]);
+  const jobs = (await countOf(url)).toLocaleString('en-US');
+  const said = `Nothing was imported: an earlier import of this file has put in ${jobs} jobs, and has ended.`;
+  expect(await again()).toEqual([0, said]);
+  const { call } = await service(url);
+  for (const queue of ['order', 'fair'])
+    expect(await call('DELETE', `/queues/${queue}?force=true`)).toMatchObject({ status: 204 });
+  const [status, told] = await again();
+  expect(status).toBe(0);
+  expect(told).toMatch(
+    /^Nothing was imported: .* Queues of it were deleted since: .*order.*\. Their jobs are not there\.$/,
+  );
+  expect(told).toMatch(/fair/);
+});
+
+test('a job that went to a dead letter queue still leads to its dead letter', async () => {
+  const from = await service(await target());
+  await from.call('PUT', '/queues/failing', { dead_letter_queue: 'letters', retention_seconds: 600 });
+  const { id } = (await from.call('POST', '/jobs', { queue: 'failing', payload: 1 })).body;
+  const [{ lease_token }] = (await from.call('POST', '/jobs/claim', { queues: ['failing'] })).body.jobs;
+  await from.call('POST', `/jobs/${id}/nack`, { lease_token, retry: false });
+  const letters = await exported(from.databaseUrl, 'letters.ndjson');
+  const { moved_to } = (await from.call('GET', `/jobs/${id}`)).body;
+
+  const same = await service(await target());
+  await imported(same.databaseUrl, letters);
+  expect((await same.call('GET', `/jobs/${id}`)).body.moved_to).toBe(moved_to);
+  expect((await same.call('GET', `/jobs/${moved_to}`)).body).toMatchObject({ queue: 'letters' });
+
+  const other = await service(await target());
+  await other.call('POST', '/jobs', { queue: 'mine', payload: 1 });
+  await imported(other.databaseUrl, letters, true);
+  const [job] = (await other.call('GET', '/jobs?queue=failing')).body.jobs;
+  expect(job.moved_to).not.toBe(moved_to);
+  expect((await other.call('GET', `/jobs/${job.moved_to}`)).body).toMatchObject({ queue: 'letters' });
+});
+
 describe('an import that is killed', () => {
   const JOBS = 12_000;
   let large: string;
@@ -286,11 +341,6 @@ describe('an import that is killed', () => {
 
 describe('a file that is not whole', () => {
   const lines = () => readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  /** The end of the lines, as an export would write it. */
-  const sealed = (body: string[]) => {
-    const text = body.map((line) => `${line}\n`).join('');
-    return `${text}${JSON.stringify({ kind: 'end', lines: body.length, sha256: createHash('sha256').update(text).digest('hex') })}\n`;
-  };
   const cases: [string, () => string, (lines: string[]) => RegExp][] = [
     [
       'cut inside a line',
