@@ -258,16 +258,7 @@ measured as (
   -- include shared/claim_measured.sql of=line_up id=given_id bytes=given_bytes
   window line as (order by rank, turn, no rows unbounded preceding)
 ),
--- include shared/claim_picked.sql
-,
--- include shared/claim_logged.sql
-,
-leased as (
-  update dibs.jobs j
-  set
-    counted = (select counted from allowance),
-    -- include shared/claim_picked_leased.sql
-)
+-- include shared/claim_leased.sql
 select
   leased.*,
   (select bool_or(cut) from taken) as cut,

@@ -19,16 +19,7 @@ any_ready (found) as materialized (
 ),
 -- include shared/claim_allowance.sql
 -- include shared/claim_scan.sql
--- include shared/claim_picked.sql
-,
--- include shared/claim_logged.sql
-,
-leased as (
-  update dibs.jobs j
-  set
-    counted = (select counted from allowance),
-    -- include shared/claim_picked_leased.sql
-)
+-- include shared/claim_leased.sql
 select
   leased.*,
   -- include shared/claim_passed.sql
