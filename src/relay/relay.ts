@@ -102,6 +102,8 @@ function createSendAll(
       parcel = await parcels.next(queueId, parcel);
       // What they ask about has arrived, by another replica.
       if (!parcel) return release();
+      // Another replica has sent its jobs already.
+      if (parcel.jobs.length === 0) continue;
       askers.arrived(parcel, await receive(parcel));
     }
   }

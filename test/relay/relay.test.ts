@@ -207,6 +207,21 @@ test('a full queue takes jobs from another database', async () => {
   expect(jobs.map(({ state }) => state)).toEqual(['ready', 'ready', 'ready']);
 });
 
+/** Two replicas began it at once: one of them with jobs that the other one's parcel had brought already. */
+test('a parcel whose jobs are gone keeps none back', async () => {
+  const [, first] = await home().enqueue([{ queue: 'here' }, { queue: 'east.a', payload: payload(1) }]);
+  await until(async () => (await waitingIn(databases, 'home')) === 0);
+  await onServer(
+    databases.urls.get('home') as string,
+    `update dibs.relay_parcels set number = number + 1, places = '{1000000000}'
+     where queue_id = $1`,
+    [databases.places.get('east.a')?.queueId],
+  );
+  const [, second] = await home().enqueue([{ queue: 'here' }, { queue: 'east.a', payload: payload(2) }]);
+  expect([first?.state, second?.state]).toEqual(['ready', 'ready']);
+  expect(await payloadsIn(databases, 'east.a')).toEqual([1, 2]);
+});
+
 test('a parcel that is sent again arrives once, also when its jobs are done and gone', async () => {
   const target = replica.at('west').rooms.receive;
   const [, job] = await home().enqueue([{ queue: 'here' }, { queue: 'west.a', payload: payload(1) }]);
