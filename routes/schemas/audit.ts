@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { nullable, ref, TIME_EXAMPLE, time } from './common.ts';
+import { nextCursor, nullable, ref, TIME_EXAMPLE, time } from './common.ts';
 
 const EXAMPLE = {
   id: '4711',
@@ -45,7 +45,7 @@ export const AuditEntry = Type.Object(
 export const AuditPage = Type.Object(
   {
     entries: Type.Array(ref(AuditEntry), { description: 'The entries, newest first.' }),
-    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...nextCursor,
   },
   {
     $id: 'AuditPage',

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { JOB_STATES, type JobState } from '../../src/job.ts';
 import { BATCH_EXPLAIN_CODES, BATCH_FOLLOWERS, BATCH_STATES } from '../../src/verbs/batches.ts';
 import {
+  nextCursor,
   nullable,
   nullableTime,
   oneOf,
@@ -106,7 +107,7 @@ export const Batch = Type.Object(
 export const BatchPage = Type.Object(
   {
     batches: Type.Array(ref(Batch), { description: 'The batches, newest first.' }),
-    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...nextCursor,
     ...partlyAway,
   },
   {

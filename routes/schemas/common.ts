@@ -68,6 +68,11 @@ export const DatabaseName = Type.String({
   description: 'The name of a database: `home`, or one of `DATABASE_URL_<NAME>`, in lower case.',
 });
 
+/** What leads to the next page of a list. */
+export const nextCursor = {
+  next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+};
+
 /** What every list that is merged of several databases may have. */
 export const partlyAway = {
   away: Type.Optional(

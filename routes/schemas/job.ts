@@ -7,6 +7,7 @@ import {
   delaySeconds,
   JobStateName,
   NO_NUL,
+  nextCursor,
   nullable,
   nullableTime,
   oneOf,
@@ -369,7 +370,7 @@ export const JobList = Type.Object(
 export const JobPage = Type.Object(
   {
     jobs: Type.Array(ref(Job), { description: 'The jobs.' }),
-    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...nextCursor,
     looked_at: Type.Optional(
       Type.Integer({ description: 'In a search of one queue: how many jobs this request looked at.' }),
     ),

@@ -3,7 +3,7 @@ import { KEY_PATTERN } from '../../src/access/keyFormat.ts';
 import { QUEUE_PATTERN, SCOPES } from '../../src/caller.ts';
 import { LONGEST_SECONDS } from '../../src/job.ts';
 import { KEY_NAME, KEY_OVERLAP_SECONDS, MOST_QUEUE_PATTERNS } from '../../src/verbs/keys.ts';
-import { decimal, nullable, nullableTime, oneOf, ref, TIME_EXAMPLE, time } from './common.ts';
+import { decimal, nextCursor, nullableTime, oneOf, ref, TIME_EXAMPLE, time } from './common.ts';
 
 export const KeyId = Type.Object({
   id: Type.String({ description: 'The id of an access key, as Dibs gave it; opaque.' }),
@@ -123,7 +123,7 @@ export const MadeKey = Type.Object(
 export const KeyPage = Type.Object(
   {
     keys: Type.Array(ref(AccessKey), { description: 'The access keys.' }),
-    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...nextCursor,
   },
   {
     $id: 'KeyPage',

@@ -3,6 +3,7 @@ import { OPERATION_STATES, OPERATION_VERBS } from '../../src/verbs/operations.ts
 import {
   DatabaseName,
   JobStateName,
+  nextCursor,
   nullable,
   nullableTime,
   oneOf,
@@ -125,7 +126,7 @@ export const Operation = Type.Object(
 export const OperationPage = Type.Object(
   {
     operations: Type.Array(ref(Operation), { description: 'The operations, newest first.' }),
-    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...nextCursor,
     ...partlyAway,
   },
   {

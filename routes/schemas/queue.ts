@@ -6,6 +6,7 @@ import {
   decimal,
   delaySeconds,
   leaseSeconds,
+  nextCursor,
   nullable,
   oneOf,
   partlyAway,
@@ -178,7 +179,7 @@ export const Queue = Type.Object(
 export const QueuePage = Type.Object(
   {
     queues: Type.Array(ref(Queue), { description: 'The queues.' }),
-    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...nextCursor,
     ...partlyAway,
   },
   {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { nullable, nullableTime, ref, ScheduleName, TIME_EXAMPLE, text } from './common.ts';
+import { nextCursor, nullable, nullableTime, ref, ScheduleName, TIME_EXAMPLE, text } from './common.ts';
 import { JobSpec } from './job.ts';
 
 export const DEFAULT_TIMEZONE = 'UTC';
@@ -84,7 +84,7 @@ export const Schedule = Type.Object(
 export const SchedulePage = Type.Object(
   {
     schedules: Type.Array(ref(Schedule), { description: 'The schedules.' }),
-    next_cursor: nullable<string>('string', { description: 'For the next page; null on the last.' }),
+    ...nextCursor,
   },
   {
     $id: 'SchedulePage',
