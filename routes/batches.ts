@@ -14,7 +14,7 @@ import { onHangup } from './http/connection/taken.ts';
 import { rawShapes } from './http/json/body.ts';
 import { bodyLimits } from './http/json/bodyLimits.ts';
 import { toNewJob } from './http/json/jobBody.ts';
-import { answer, answerLike, link, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, link, operation, REFUSALS_OF_JOBS } from './http/openapi/operation.ts';
 import { Batch, BatchExplanation, BatchPage, BatchSpec, BatchStateName } from './schemas/batch.ts';
 import { decimal, MAX_WAIT_SECONDS, pageQuery, QueueName, ref, TIME_EXAMPLE } from './schemas/common.ts';
 
@@ -56,14 +56,7 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
             },
           ),
         },
-        refusals: [
-          'batch_not_found',
-          'batch_closed',
-          'queue_elsewhere',
-          'too_many_queues',
-          'idempotency_key_reused',
-          'queue_full',
-        ],
+        refusals: [...REFUSALS_OF_JOBS, 'idempotency_key_reused'],
       }),
     },
     links: {

@@ -5,7 +5,7 @@ import { rawShapes } from './http/json/body.ts';
 import { bodyLimits } from './http/json/bodyLimits.ts';
 import { withFollowUps } from './http/json/jobBody.ts';
 import { ackedJson, jobJson, jobListJson, nackedJson, sendJson } from './http/json/serialize.ts';
-import { answer, answerLike, link, operation } from './http/openapi/operation.ts';
+import { answer, answerLike, link, operation, REFUSALS_OF_JOBS } from './http/openapi/operation.ts';
 import { callerId } from './http/security/clientAddress.ts';
 import { JobId, ref } from './schemas/common.ts';
 import { Job, LeasedJobList } from './schemas/job.ts';
@@ -88,15 +88,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
           '`completed` with its `result`. An ack counts also after the lease ran out, while nobody else was given the job. The jobs in `enqueue` are ' +
           'inserted in the same transaction: they are there if and only if the ack counted.',
         answers: { 200: answer(ref(Acked), 'It is done.') },
-        refusals: [
-          'job_not_found',
-          'lease_lost',
-          'batch_not_found',
-          'batch_closed',
-          'queue_elsewhere',
-          'too_many_queues',
-          'queue_full',
-        ],
+        refusals: ['job_not_found', 'lease_lost', ...REFUSALS_OF_JOBS],
       }),
     },
     handler: async (request, reply) => {
@@ -134,15 +126,7 @@ export function claimRoutes(app: App, maxPayloadBytes: number): void {
             'The job.',
           ),
         },
-        refusals: [
-          'job_not_found',
-          'lease_lost',
-          'batch_not_found',
-          'batch_closed',
-          'queue_elsewhere',
-          'too_many_queues',
-          'queue_full',
-        ],
+        refusals: ['job_not_found', 'lease_lost', ...REFUSALS_OF_JOBS],
       }),
     },
     handler: async (request, reply) => {

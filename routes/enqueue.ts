@@ -14,7 +14,7 @@ import { rawShapes } from './http/json/body.ts';
 import { bodyLimits } from './http/json/bodyLimits.ts';
 import { enqueued, enqueuedOrFinishedAnswers, toNewJob } from './http/json/jobBody.ts';
 import { jobListJson } from './http/json/serialize.ts';
-import { answer, link, operation } from './http/openapi/operation.ts';
+import { answer, link, operation, REFUSALS_OF_JOBS } from './http/openapi/operation.ts';
 import { ref } from './schemas/common.ts';
 import { JobList, JobSpec, JobSpecList } from './schemas/job.ts';
 
@@ -90,14 +90,7 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'The answer has them in the same order. One bad item refuses all; `errors[].path` names it. In the place of one ' +
           'whose `unique_key` another has stands that one, with `deduplicated`.',
         answers: { 201: answer(ref(JobList), 'The jobs.', replayedHeader) },
-        refusals: [
-          'batch_not_found',
-          'batch_closed',
-          'queue_elsewhere',
-          'too_many_queues',
-          'idempotency_key_reused',
-          'queue_full',
-        ],
+        refusals: [...REFUSALS_OF_JOBS, 'idempotency_key_reused'],
       }),
     },
     handler: (request, reply) => {

@@ -57,6 +57,15 @@ export interface Operation {
   refusals?: ProblemCode[];
 }
 
+/** What jobs may be refused for, where several are enqueued together. */
+export const REFUSALS_OF_JOBS = [
+  'batch_not_found',
+  'batch_closed',
+  'queue_elsewhere',
+  'too_many_queues',
+  'queue_full',
+] as const;
+
 /** The part of a route's schema that documents it. */
 export const operation = ({ answers, refusals = [], ...described }: Operation) => ({
   ...described,
