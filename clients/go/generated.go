@@ -833,8 +833,10 @@ type QueueConfig struct {
 	// With so many ready and blocked jobs, enqueues are refused (429 `queue_full`). Default: no limit.
 	MaxReady *int64 `json:"max_ready,omitempty"`
 	DeadLetterQueue *QueueName `json:"dead_letter_queue,omitempty"`
-	// How many jobs of one `group` may run at once, over all replicas. They begin in the order in which they came. A job that rests before its next attempt is one of them. A claim gets one job of a group at most. When it is lowered, no further job of a group begins while more than that run. Default: 1.
+	// How many jobs of one `group` may run at once, over all replicas. They begin in the order in which they came. A job that rests before its next attempt is one of them. When it is lowered, no further job of a group begins while more than that run. Default: 1.
 	GroupConcurrency *int64 `json:"group_concurrency,omitempty"`
+	// How many jobs of one `group` a claim may get, in their order. It gets no more than may run at once: see `group_concurrency`. Default: 1.
+	GroupBatches *int64 `json:"group_batches,omitempty"`
 	Database *DatabaseName `json:"database,omitempty"`
 }
 

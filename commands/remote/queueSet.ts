@@ -25,6 +25,7 @@ interface Options {
   maxReady?: Setting;
   deadLetterQueue?: string;
   groupConcurrency?: Setting;
+  groupBatches?: Setting;
   rateLimit?: { jobs: number; per_seconds: number } | 'none';
   backoff?: BackoffKind;
   backoffBaseSeconds?: number;
@@ -53,6 +54,7 @@ export function changed(config: QueueConfig, options: Options): QueueConfig {
     max_ready: options.maxReady,
     dead_letter_queue: options.deadLetterQueue,
     group_concurrency: options.groupConcurrency,
+    group_batches: options.groupBatches,
     rate_limit: options.rateLimit,
   };
   const backoff = {
@@ -106,6 +108,7 @@ export function addQueueSet(queue: Command, { act }: Cli): void {
       .option('--max-ready <n>', 'most waiting jobs: at this number, enqueues are refused', setting)
       .option('--dead-letter-queue <queue>', 'where jobs go that become dead')
       .option('--group-concurrency <n>', 'jobs of one group at once', setting)
+      .option('--group-batches <n>', 'jobs of one group in one claim', setting)
       .option('--rate-limit <jobs/seconds>', 'most jobs claimed in any window', rate)
       .option('--backoff <kind>', 'exponential, linear or constant')
       .option('--backoff-base-seconds <n>', 'delay before the first retry', number())

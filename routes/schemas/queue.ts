@@ -27,6 +27,7 @@ export const DEFAULT_CONFIG: Omit<Config, keyof QueueLimits | 'dead_letter_queue
   dead_retention_seconds: 14 * 86_400,
   alert_after_seconds: 300,
   group_concurrency: 1,
+  group_batches: 1,
 };
 
 /** What a queue that was never configured has not. */
@@ -110,7 +111,15 @@ export const QueueConfig = Type.Object(
         minimum: 1,
         maximum: 1000,
         description:
-          'How many jobs of one `group` may run at once, over all replicas. They begin in the order in which they came. A job that rests before its next attempt is one of them. A claim gets one job of a group at most. When it is lowered, no further job of a group begins while more than that run. Default: 1.',
+          'How many jobs of one `group` may run at once, over all replicas. They begin in the order in which they came. A job that rests before its next attempt is one of them. When it is lowered, no further job of a group begins while more than that run. Default: 1.',
+      }),
+    ),
+    group_batches: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1000,
+        description:
+          'How many jobs of one `group` a claim may get, in their order. It gets no more than may run at once: see `group_concurrency`. Default: 1.',
       }),
     ),
     database: Type.Optional(

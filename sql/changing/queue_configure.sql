@@ -17,19 +17,22 @@ with changed as (
     alert_after_seconds = :alert_after_seconds::double precision,
     dead_letter_queue = :dead_letter_queue::text,
     is_narrowing = is_narrowing or group_concurrency > :group_concurrency::integer,
-    group_concurrency = :group_concurrency::integer
+    group_concurrency = :group_concurrency::integer,
+    group_batches = :group_batches::integer
   where name = :name::text
   returning id
 ),
 created as (
   insert into dibs.queues (
     name, lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds,
-    max_leased, rate_jobs, rate_seconds, max_ready, alert_after_seconds, dead_letter_queue, group_concurrency
+    max_leased, rate_jobs, rate_seconds, max_ready, alert_after_seconds, dead_letter_queue, group_concurrency,
+    group_batches
   )
   select
     :name::text, :lease_seconds::double precision, :max_attempts::integer, :backoff::json, :retention_seconds::double precision, :dead_retention_seconds::double precision,
     :max_leased::integer, :rate_jobs::integer, :rate_seconds::double precision, :max_ready::integer,
-    :alert_after_seconds::double precision, :dead_letter_queue::text, :group_concurrency::integer
+    :alert_after_seconds::double precision, :dead_letter_queue::text, :group_concurrency::integer,
+    :group_batches::integer
   where not exists (select from changed)
   on conflict (name) do update set
     -- include shared/excluded_config.sql

@@ -253,7 +253,7 @@ ready as materialized (
   select *, row_number() over (partition by rank, no order by position) as turn
   from taken
 ),
--- include shared/claim_firsts.sql
+-- include shared/claim_firsts.sql line=rank,turn,no
 measured as (
   -- include shared/claim_measured.sql of=line_up id=given_id bytes=given_bytes
   window line as (order by rank, turn, no rows unbounded preceding)

@@ -87,7 +87,7 @@ ready as materialized (
   ) as job
   limit (select slots from wanted)
 ),
--- include shared/claim_firsts.sql
+-- include shared/claim_firsts.sql line=rank,turn,lap,key
 measured as (
   -- include shared/claim_measured.sql of=line_up id=given_id bytes=given_bytes
   window line as (order by rank, turn, lap, key rows unbounded preceding)

@@ -1,10 +1,12 @@
--- Leases jobs as claim/plain.sql does, but from a queue whose groups may have several heads (`group_concurrency` above
--- 1): a claim gets one job of a group, the first ready one.
+-- Leases jobs as claim/plain.sql does, but from a queue whose groups may have several heads: its `group_concurrency` is above 1, or
+-- was a moment ago.
 with wanted as materialized (
   select
     :slots::integer as slots,
     not paused and max_leased is null and rate_jobs is null as is_open,
-    group_concurrency = 1 and not is_narrowing as has_one_head
+    group_concurrency = 1 and not is_narrowing as has_one_head,
+    group_batches,
+    case when is_narrowing then group_concurrency end as most_running
   from dibs.queues
   where id = :queue_id
 ),

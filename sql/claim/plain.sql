@@ -1,13 +1,12 @@
 -- Leases the first jobs of one queue to several consumers at once. Each job takes a slot, from 1 to :slots. Consumer i
 -- has the slots from :first_slots[i] to the one before :first_slots[i + 1].
 -- It gives nothing of a queue with a claim limit, or whose groups may have several heads, in case this replica has not
--- heard of that yet. See claim/limited.sql and claim/heads.sql. Just after that was lowered to 1, groups may still have several:
--- then it gives one job.
+-- heard of that yet. See claim/limited.sql and claim/heads.sql.
 -- :claim_holders is null if no consumer has a claim_id, and :sessions is if none has a session.
 with wanted as materialized (
   select
-    case when is_narrowing then 1 else :slots::integer end as slots,
-    not paused and max_leased is null and rate_jobs is null and group_concurrency = 1 as is_open
+    :slots::integer as slots,
+    not paused and max_leased is null and rate_jobs is null and group_concurrency = 1 and not is_narrowing as is_open
   from dibs.queues
   where id = :queue_id
 ),

@@ -7,7 +7,7 @@ with several as materialized (
   select group_concurrency as heads, paused_groups from dibs.queues where id = :queue_id and not is_importing for key share
 ),
 found as materialized (
-  select asked.group_key, heads.*, several.heads - cardinality(heads.ids) as free
+  select asked.group_key, heads.*, greatest(0, several.heads - cardinality(heads.ids)) as free
   from unnest(:groups::text[]) as asked (group_key)
   cross join several
   cross join lateral (

@@ -1,5 +1,6 @@
 -- Takes heads from groups that have more of them than the queue allows. It looks at the next :limit groups with heads: those
--- after the group :after. `last_group` names the last one that it looked at, `groups` those that had too many.
+-- after the group :after. `last_group` names the last one that it looked at, `groups` those that had too many. It looks at :groups,
+-- too: claims have met them, and may not have their jobs before (shared/claim_firsts.sql).
 -- Of such a group, all heads go, to positions before the jobs that were never heads. A ready one is blocked again. One that is
 -- leased or rests counts until it may run again: then it is blocked (shared/may_be_ready.sql). All of them, and those that went
 -- before, stand in their order, and have negative places. A place is a smallint: the places begin anew before they end.
@@ -30,18 +31,18 @@ page as materialized (
   limit (select :limit::integer)
 ),
 crowded as materialized (
-  select page.group_key, heads.lowest
-  from page
+  select looked_at.group_key, heads.lowest
+  from (select group_key from page union select unnest(:groups::text[])) as looked_at (group_key)
   cross join lateral (
     select count(*) as jobs, min(head_place) as lowest, max(head_place) as highest
     from (
       select head_place
       from dibs.jobs
-      where queue_id = :queue_id and group_key = page.group_key and dibs.by_index(is_head)
+      where queue_id = :queue_id and group_key = looked_at.group_key and dibs.by_index(is_head)
       order by queue_id, group_key, head_place
     ) as head
   ) as heads
-  where heads.jobs > (select group_concurrency from dibs.queues where id = :queue_id) and heads.highest > 0
+  where heads.jobs > (select group_concurrency from dibs.queues where id = :queue_id and not is_importing) and heads.highest > 0
 ),
 leaving as materialized (
   select

@@ -9,6 +9,8 @@ allowance as materialized (
   select
     not q.paused as is_open,
     q.group_concurrency = 1 and not q.is_narrowing as has_one_head,
+    q.group_batches,
+    case when q.is_narrowing then q.group_concurrency end as most_running,
     q.max_leased is not null as counted,
     q.rate_seconds * interval '1 second' / 500 as log_step,
     case
@@ -45,6 +47,8 @@ wanted as materialized (
   select
     coalesce(max(jobs), 0)::integer as slots,
     coalesce(bool_and(is_open), false) as is_open,
-    coalesce(bool_and(has_one_head), true) as has_one_head
+    coalesce(bool_and(has_one_head), true) as has_one_head,
+    max(group_batches) as group_batches,
+    max(most_running) as most_running
   from allowance
 ),

@@ -11,4 +11,5 @@ max_ready = excluded.max_ready,
 alert_after_seconds = excluded.alert_after_seconds,
 dead_letter_queue = excluded.dead_letter_queue,
 is_narrowing = queues.is_narrowing or queues.group_concurrency > excluded.group_concurrency,
-group_concurrency = excluded.group_concurrency
+group_concurrency = excluded.group_concurrency,
+group_batches = excluded.group_batches

@@ -25,7 +25,7 @@ from (
   select
     'queue' as kind, id, name, paused, fair, lease_seconds, max_attempts, backoff::text as backoff, retention_seconds,
     dead_retention_seconds, created_at, max_leased, rate_jobs, rate_seconds, max_ready, alert_after_seconds, dead_letter_queue,
-    group_concurrency, is_narrowing, paused_groups,
+    group_concurrency, group_batches, is_narrowing, paused_groups,
     (select array_agg(other order by other) from shared where queue_id = q.id and other <> q.id) as together
   from dibs.queues q
   order by id

@@ -1,7 +1,7 @@
 import { HOME } from '../config/databases.ts';
 import type { CountCache } from '../counting/countCache.ts';
 import { invalidRequest } from '../errors.ts';
-import type { Narrow } from '../groups/narrow.ts';
+import type { Narrowing } from '../groups/narrow.ts';
 import type { GroupRepair } from '../groups/repair.ts';
 import type { QueueLooks } from '../looking/queues.ts';
 import type { Purge } from '../operations/purge.ts';
@@ -39,6 +39,7 @@ const parametersOf = ({ queue: name, config }: RequestOf<'configureQueue'>) => (
   alert_after_seconds: config.alert_after_seconds,
   dead_letter_queue: config.dead_letter_queue,
   group_concurrency: config.group_concurrency,
+  group_batches: config.group_batches,
 });
 
 /** Dead letter queues make no circle. @throws Refusal `invalid_request` */
@@ -66,10 +67,10 @@ export function queueAdmin(context: {
   redrive: Redrive;
   sendHome: SendHome;
   countCache: CountCache;
-  narrow: Narrow;
+  narrowing: Pick<Narrowing, 'all'>;
   repair: Pick<GroupRepair, 'blocked'>;
 }) {
-  const { db, queues, notifier, looks, purge, redrive, sendHome, countCache, narrow, repair } = context;
+  const { db, queues, notifier, looks, purge, redrive, sendHome, countCache, narrowing, repair } = context;
   const { status, current } = looks;
 
   /**
@@ -115,7 +116,7 @@ export function queueAdmin(context: {
       // Claims look again: the queue may be new, or may have a higher limit.
       notifier.opened(name);
       notifier.ready(name);
-      await narrow(queue.id);
+      await narrowing.all(queue.id);
       if (queue.group_concurrency > 1) repair.blocked(name, undefined);
       return status(queue);
     },

@@ -30,6 +30,8 @@ export interface Room {
 export interface Claimed {
   rows: ClaimedRow[];
   opensInMs?: number | undefined;
+  /** Groups that may have more heads than the queue allows. */
+  crowded?: string[] | undefined;
 }
 
 /**
@@ -74,7 +76,7 @@ const fairRanges = ({ ranks, positions, last_ranks, last_positions }: ScanRanges
 /** The statement for a queue without fairness keys. */
 function withoutKeys(queue: Queue, { slots }: Parameters) {
   if (hasClaimLimit(queue)) return statements.limited;
-  if (queue.group_concurrency > 1) return statements.heads;
+  if (queue.group_concurrency > 1 || queue.is_narrowing) return statements.heads;
   return slots === 1 ? statements.one : statements.plain;
 }
 
@@ -94,8 +96,12 @@ function choose(queue: Queue, parameters: Parameters, { known, way, plain, fair 
 const leftAll = ([row]: ClaimedRow[]): boolean => row?.id === null;
 
 /** What the claims got. */
-const gotOf = (found: Claimed): Claimed =>
-  leftAll(found.rows) ? { rows: [], opensInMs: found.opensInMs ?? LOCKED_MS } : found;
+function gotOf({ rows, opensInMs }: Claimed): Claimed {
+  const crowded = rows[0]?.crowded ?? undefined;
+  return leftAll(rows)
+    ? { rows: [], opensInMs: opensInMs ?? LOCKED_MS, crowded }
+    : { rows, opensInMs, crowded };
+}
 
 /** What runs before the statement and after it, in its transaction. */
 function callsAround(

@@ -1,5 +1,6 @@
 import type { JoinRoundTrip } from '../batching/roundTrip.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
+import type { Narrowing } from '../groups/narrow.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Memory } from '../memory.ts';
@@ -28,6 +29,7 @@ export function createDatabaseClaims(context: {
   tally: Tally;
   leaseEnds: LeaseTimes;
   ledger: Ledger;
+  narrowing: Pick<Narrowing, 'met'>;
   rest: { isAwake(): boolean };
   /** Set where there are several databases, in those beside home. */
   guests?: Guests | undefined;

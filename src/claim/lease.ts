@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RoundTrip } from '../batching/roundTrip.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import { createRaiseFloor } from '../floor/raiseFloor.ts';
+import type { Narrowing } from '../groups/narrow.ts';
 import type { LeaseTimes } from '../leaseTimes.ts';
 import { type Hold, type Memory, SMALL_BYTES } from '../memory.ts';
 import type { Tally } from '../metrics/tally.ts';
@@ -93,12 +94,13 @@ export function createLease(context: {
   memories: QueueMemories;
   tally?: Pick<Tally, 'claimed'> | undefined;
   leaseEnds: LeaseTimes;
+  narrowing: Pick<Narrowing, 'met'>;
   /** Set where there are several databases, in those beside home. */
   guests?: Guests | undefined;
   /** Is told of claims whose statement failed, when it is not known whether they leased jobs. */
   lost(queueId: number, nonces: string[], names: ClaimName[]): void;
 }) {
-  const { db, arrivals, memory, memories, lost, tally, leaseEnds } = context;
+  const { db, arrivals, memory, memories, lost, tally, leaseEnds, narrowing } = context;
   const newcomers = newcomersIn(context);
   const floors = createRaiseFloor({ db, arrivals });
   const scans = createScans(arrivals, floors);
@@ -149,7 +151,8 @@ export function createLease(context: {
       lost(queue.id, unnamed, namesOf(claims.filter((claim) => claim.jobs.length === 0)));
       throw error;
     }
-    const { rows, opensInMs } = claimed;
+    const { rows, opensInMs, crowded } = claimed;
+    if (crowded) narrowing.met(queue.id, crowded);
     scans.leased(scan, rows, { startedAt, slots: parameters.slots });
     tally?.claimed(queue.id, rows);
     const { jobs, size } = dealRows(rows, queue, claims, parameters.first_slots);

@@ -23,6 +23,8 @@ export interface LeasedRow extends Omit<JobRow, keyof typeof LEASED | 'awaited'>
 export interface HeadsRow extends LeasedRow {
   passed_rank: number | null;
   passed_position: number | null;
+  /** Their groups, while `group_concurrency` was lowered and the queue narrows. */
+  crowded: string[] | null;
 }
 
 /** By id, the jobs that took the place of another one of their group: whose turn it was. */

@@ -89,9 +89,11 @@ function jobRooms(
   });
   const followUps = createFollowUps({ ...base, ...enqueue, settlement, ackWithJobs, groups });
   const guests = atHome && createGuests({ ...base, home: atHome, ending: sessionsChanged });
+  const narrowing = createNarrowing({ ...base, groups });
   const databaseClaims = createDatabaseClaims({
     ...base,
     settlement,
+    narrowing,
     guests,
     joinRoundTrip: inRoundTrip(ORDER_IN_TRIP.claim),
   });
@@ -108,7 +110,6 @@ function jobRooms(
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
   const cancelJobs = createCancelJobs({ ...base, settlement, groups });
   const batches = createBatches({ ...base, cancelJobs });
-  const narrow = createNarrowing({ ...base, groups });
   const sessionDuty = createSessionDuty({
     ...base,
     guests,
@@ -123,8 +124,8 @@ function jobRooms(
   });
   return {
     groups,
-    narrow,
-    repair: createGroupRepair({ ...base, groups, narrow }),
+    narrowing,
+    repair: createGroupRepair({ ...base, groups, narrowing }),
     enqueue,
     relay,
     receive: createReceive({ ...base, ...enqueue, groups }),
@@ -159,7 +160,7 @@ type JobRooms = ReturnType<typeof jobRooms>;
 /** The rooms for whole queues, and for work on many of their jobs. */
 function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void) {
   const { db, leaseHorizon } = base;
-  const { groups, settlement, enqueue, relay, narrow, repair } = jobRooms;
+  const { groups, settlement, enqueue, relay, narrowing, repair } = jobRooms;
   const countCache = createCountCache(db, leaseHorizon.dealtWith);
   const looks = createQueueLooks({ ...base, countCache });
   const purge = createPurge({ ...base, groups });
@@ -168,7 +169,7 @@ function queueRooms(base: Base, jobRooms: JobRooms, operationStarted: () => void
   return {
     countCache,
     queueLooks: looks,
-    queueAdmin: queueAdmin({ ...base, looks, purge, redrive, sendHome, countCache, narrow, repair }),
+    queueAdmin: queueAdmin({ ...base, looks, purge, redrive, sendHome, countCache, narrowing, repair }),
     groupPause: createGroupPause({ ...base, groups, current: looks.current }),
     deleteQueue: createDeleteQueue({ ...base, looks, purge, countCache }),
     queueNumbers: createQueueNumbers(base),

@@ -35,22 +35,53 @@ export function createNarrowing({
   queues: Queues;
   groups: Pick<GroupHeads, 'advance'>;
 }) {
-  return async (queue_id: number): Promise<void> => {
-    const on = inTurnOf(db, { queue: queue_id });
-    const [found] = await on.query(statements.narrowing, { queue_id });
-    const queue = found?.is_narrowing && (await queues.byId(queue_id));
-    if (!queue) return;
-    await afterHolders(db, queue_id);
-    const until = performance.now() + MOST_MS;
-    let after: string | undefined = '';
-    while (after !== undefined) {
-      if (performance.now() > until) return;
-      const pages: Page[] = await on.query(statements.narrow, { queue_id, after, limit: PAGE });
-      await groups.advance(queue_id, pages[0]?.groups ?? []);
-      after = pages[0]?.last_group ?? undefined;
+  /** By queue, the groups that claims have met since the statement that runs for such ones began. */
+  const crowded = new Map<number, Set<string>>();
+
+  async function page(queue_id: number, asked: { after: string; limit: number; groups: string[] }) {
+    const [found] = await inTurnOf(db, { queue: queue_id }).query(statements.narrow, { queue_id, ...asked });
+    await groups.advance(queue_id, found?.groups ?? []);
+    return found?.last_group ?? undefined;
+  }
+
+  async function narrowMet(queue_id: number, waiting: Set<string>): Promise<void> {
+    while (waiting.size > 0) {
+      const met = [...waiting];
+      waiting.clear();
+      await page(queue_id, { after: '', limit: 0, groups: met });
     }
-    await on.query(statements.narrowed, { queue_id, group_concurrency: queue.group_concurrency });
+  }
+
+  return {
+    /** Narrows all groups of a queue, or as many as there is time for. */
+    async all(queue_id: number): Promise<void> {
+      const [found] = await inTurnOf(db, { queue: queue_id }).query(statements.narrowing, { queue_id });
+      const queue = found?.is_narrowing && (await queues.byId(queue_id));
+      if (!queue) return;
+      await afterHolders(db, queue_id);
+      const until = performance.now() + MOST_MS;
+      let after: string | undefined = '';
+      while (after !== undefined) {
+        if (performance.now() > until) return;
+        after = await page(queue_id, { after, limit: PAGE, groups: [] });
+      }
+      await inTurnOf(db, { queue: queue_id }).query(statements.narrowed, {
+        queue_id,
+        group_concurrency: queue.group_concurrency,
+      });
+    },
+
+    /** Claims have met these groups, and may not have their jobs: they are narrowed before others. If that fails, `all` finds them. */
+    met(queue_id: number, met: string[]): void {
+      const waiting = crowded.get(queue_id) ?? new Set();
+      for (const group of met) waiting.add(group);
+      if (crowded.has(queue_id)) return;
+      crowded.set(queue_id, waiting);
+      void narrowMet(queue_id, waiting)
+        .catch(() => undefined)
+        .finally(() => crowded.delete(queue_id));
+    },
   };
 }
 
-export type Narrow = ReturnType<typeof createNarrowing>;
+export type Narrowing = ReturnType<typeof createNarrowing>;

@@ -3,7 +3,7 @@ import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { restAfter } from '../shareOfTime.ts';
 import type { GroupHeads } from './heads.ts';
-import type { Narrow } from './narrow.ts';
+import type { Narrowing } from './narrow.ts';
 
 /** The groups that lack heads, each beside its queue, and the last group that the statement looked at. */
 interface Headless {
@@ -119,10 +119,10 @@ export function createGroupRepair(context: {
   db: Db;
   queues: Queues;
   groups: GroupHeads;
-  narrow: Narrow;
+  narrowing: Pick<Narrowing, 'all'>;
   log: (error: unknown, message: string) => void;
 }) {
-  const { db, queues, groups, narrow, log } = context;
+  const { db, queues, groups, narrowing, log } = context;
   /** Where the look at all queues goes on, and when it began. */
   let place = ALL_QUEUES;
   let beganAt = NEVER_BEGUN;
@@ -142,7 +142,7 @@ export function createGroupRepair(context: {
     const started = performance.now();
     const [found] = await db.query(headless, { ...from, limit: PAGE });
     const lookMs = performance.now() - started;
-    for (const queueId of found?.narrowing ?? []) await narrow(queueId);
+    for (const queueId of found?.narrowing ?? []) await narrowing.all(queueId);
     const groupsOf = new Map<number, string[]>();
     for (const [i, queueId] of (found?.queue_ids ?? []).entries())
       groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);

@@ -495,6 +495,7 @@ export interface StatementTypes {
       alert_after_seconds: number | null;
       dead_letter_queue: string | null;
       group_concurrency: number | null;
+      group_batches: number | null;
       name: string | null;
     };
     columns: Record<never, never>;
@@ -614,6 +615,7 @@ export interface StatementTypes {
       stand_ins: unknown;
       passed_rank: number;
       passed_position: number;
+      crowded: (string | null)[];
     };
   };
   'claim/front': {
@@ -668,6 +670,7 @@ export interface StatementTypes {
       stand_ins: unknown;
       passed_rank: number;
       passed_position: number;
+      crowded: (string | null)[];
     };
   };
   'claim/heads': {
@@ -710,6 +713,7 @@ export interface StatementTypes {
       progress: string;
       passed_rank: number;
       passed_position: number;
+      crowded: (string | null)[];
     };
   };
   'claim/hold_sessions': {
@@ -788,6 +792,7 @@ export interface StatementTypes {
       progress: string;
       passed_rank: number;
       passed_position: number;
+      crowded: (string | null)[];
     };
   };
   'claim/lock': {
@@ -1785,6 +1790,7 @@ export interface StatementTypes {
       queue_id: number | null;
       after: string | null;
       limit: number | null;
+      groups: (string | null)[] | TextArray | null;
     };
     columns: {
       last_group: string;
@@ -2105,6 +2111,8 @@ export interface StatementTypes {
       alert_after_seconds: number;
       dead_letter_queue: string;
       group_concurrency: number;
+      group_batches: number;
+      is_narrowing: boolean;
     };
   };
   'looking/match_all_newest': {
@@ -3267,6 +3275,8 @@ export interface StatementTypes {
       alert_after_seconds: number;
       dead_letter_queue: string;
       group_concurrency: number;
+      group_batches: number;
+      is_narrowing: boolean;
       becomes_fair: boolean;
     };
   };
@@ -3292,6 +3302,8 @@ export interface StatementTypes {
       alert_after_seconds: number;
       dead_letter_queue: string;
       group_concurrency: number;
+      group_batches: number;
+      is_narrowing: boolean;
       becomes_fair: boolean;
     };
   };

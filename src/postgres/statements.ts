@@ -13,7 +13,7 @@ const folder = new URL('../../sql/', import.meta.url);
 const COMMENT = /^ *--.*\n/gm;
 const INCLUDE = /^( *)-- include (.*)$/gm;
 const FRAGMENT = /^(shared|sources)\/\w+\.sql$/;
-const VALUE = /^([a-z]+)=([\w.<>]+)$/;
+const VALUE = /^([a-z]+)=([\w.,<>]+)$/;
 const PLACE = /\{([a-z]+)\}/g;
 /** `:queue_id`, but not the cast `::uuid`. */
 const PARAMETER = /(?<![:\w]):([a-z][a-z0-9_]*)/g;

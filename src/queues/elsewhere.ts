@@ -45,6 +45,8 @@ export const queueElsewhere = (name: string, { database, queueId }: Place): Queu
   alert_after_seconds: 300,
   dead_letter_queue: null,
   group_concurrency: 1,
+  group_batches: 1,
+  is_narrowing: false,
   max_leased: null,
   rate_limit: null,
   max_ready: null,

@@ -7,6 +7,8 @@ export interface Queue extends QueueConfig {
   paused: boolean;
   /** Whether it ever had a job with a fairness key. */
   fair: boolean;
+  /** Whether groups may have more heads than `group_concurrency`, because that was lowered. */
+  is_narrowing: boolean;
   created_at: string;
   /** Set where it lives in another database (elsewhere.ts). */
   database?: string | undefined;

@@ -37,6 +37,8 @@ export interface QueueConfig extends QueueLimits {
   dead_letter_queue: string | null;
   /** How many jobs of one group may be leased at once. */
   group_concurrency: number;
+  /** How many jobs of one group a claim may get. */
+  group_batches: number;
 }
 
 export interface QueueCounts {

@@ -251,6 +251,7 @@ test('configuring or creating a queue that exists uses up no queue id', async ()
     rate_seconds: null,
     max_ready: null,
     group_concurrency: 1,
+    group_batches: 1,
     dead_letter_queue: null,
   };
   const configure = () => rowsOf(first, 'changing/queue_configure', config);

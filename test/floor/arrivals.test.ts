@@ -52,6 +52,7 @@ describe('what has committed', () => {
       arrivals,
       memory: createMemory(),
       memories,
+      narrowing: { met: () => undefined },
       lost: () => undefined,
     });
     const queue = { id: QUEUE, name: 'q', fair: true, max_leased: null, rate_limit: null, lease_seconds: 30 };

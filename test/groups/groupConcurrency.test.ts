@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
@@ -413,4 +414,39 @@ test('workers of several replicas work off 300 groups, and lose no job', async (
   };
   await Promise.all([work(service), work(other), work(service), work(other)]);
   expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: groups * 3 }, (_, i) => i));
+});
+
+const STATEMENTS: Record<string, { config?: object; job?: object }> = {
+  'a plain queue': {},
+  'a queue with a limit of leases': { config: { max_leased: 100 } },
+  'a queue with fairness keys': { job: { fairness_key: 'k' } },
+};
+describe.each(Object.keys(STATEMENTS))('in %s', (kind) => {
+  test('a group_concurrency that was lowered holds at once, also where no group has been narrowed yet', async () => {
+    const { config = {}, job = {} } = STATEMENTS[kind] as { config?: object; job?: object };
+    await at.configure(queue, { group_concurrency: 3, ...config });
+    await addAll([1, 2, 3, 4], job);
+    const first = await at.claimOne(queue);
+    // Nothing is narrowed while a queue is imported.
+    await onAll(
+      database.url,
+      `update dibs.queues set group_concurrency = 1, is_narrowing = true, is_importing = true where name = '${queue}'`,
+    );
+    await sleep(1000);
+    expect(await claimAll()).toEqual([]);
+    await at.settle('ack', first);
+    const [second, ...more] = await claimAll();
+    expect([second.payload, more]).toEqual([2, []]);
+    await onAll(database.url, `update dibs.queues set is_importing = false where name = '${queue}'`);
+    await eventually(async () =>
+      expect(
+        await onAll(
+          database.url,
+          `select from dibs.jobs j join dibs.queues q on q.id = j.queue_id where q.name = '${queue}' and j.state = 'ready'`,
+        ),
+      ).toEqual([]),
+    );
+    await at.settle('ack', second);
+    expect(payloadsOf(await claimAll())).toEqual([3]);
+  });
 });

@@ -73,18 +73,20 @@ function bareEngine(url: string) {
     tally,
   });
   const memories = createQueueMemories();
+  const narrowing = createNarrowing({ db, queues, groups });
   const { leaseJobs } = createLease({
     leaseEnds: createLeaseTimes(),
     db,
     arrivals,
     memory: createMemory(),
     memories,
+    narrowing,
     lost: () => undefined,
   });
   return {
     db,
     errors,
-    repair: createGroupRepair({ db, queues, groups, narrow: createNarrowing({ db, queues, groups }), log }),
+    repair: createGroupRepair({ db, queues, groups, narrowing, log }),
     enqueue: async (group: string, count = 1) =>
       enqueue(
         Array.from({ length: count }, () => ({ queue: QUEUE, group })),

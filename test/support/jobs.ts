@@ -352,7 +352,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
   'groups/narrow': {
     planned: true,
     rows: 100,
-    parameters: ({ queue }) => ({ queue_id: queue, after: '', limit: 100 }),
+    parameters: ({ queue }) => ({ queue_id: queue, after: '', limit: 100, groups: [] }),
   },
   'groups/waiting': {
     batch: true,

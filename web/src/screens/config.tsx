@@ -90,6 +90,11 @@ const SETTINGS: Setting[] = [
     help: 'How many jobs of one group may run at once, over all workers. Default: 1.',
   },
   {
+    path: 'group_batches',
+    label: 'Group batches',
+    help: 'How many jobs of one group a claim may get. Default: 1.',
+  },
+  {
     path: 'dead_letter_queue',
     label: 'Dead letter queue',
     isText: true,

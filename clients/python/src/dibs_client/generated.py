@@ -594,6 +594,7 @@ class QueueConfig(TypedDict):
     max_ready: NotRequired[int]
     dead_letter_queue: NotRequired[QueueName]
     group_concurrency: NotRequired[int]
+    group_batches: NotRequired[int]
     database: NotRequired[DatabaseName]
 
 
