@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { queueIdOf } from '../../src/ids.ts';
+import { planned, valuesOf } from '../../src/postgres/statements.ts';
 import { createDatabase } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
-import { onAll } from '../support/severalDatabases.ts';
+import { onAll, onQueue } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -449,4 +451,19 @@ describe.each(Object.keys(STATEMENTS))('in %s', (kind) => {
     await at.settle('ack', second);
     expect(payloadsOf(await claimAll())).toEqual([3]);
   });
+});
+
+test('a group of which too many run holds up no other one that is advanced with it', async () => {
+  await addAll([1, 2, 3, 4]);
+  await at.enqueueAll([5, 6, 7, 8].map((payload) => ({ queue, group: 'h', payload })));
+  const running: Json[] = [];
+  while (running.length < 6) running.push(await at.claimOne(queue));
+  await allow(2);
+  const statement = planned('groups/advance_several');
+  const of = (group: string) => running.filter((job) => job.group === group);
+  for (const job of of('h').slice(0, 2)) await at.settle('ack', job);
+  const queue_id = queueIdOf(running[0].id) as number;
+  await onQueue(database.url, queue, statement.text, valuesOf(statement, { queue_id, groups: ['g', 'h'] }));
+  const [fourth] = await claimAll();
+  expect(fourth.payload).toBe(8);
 });
