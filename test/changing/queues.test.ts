@@ -25,6 +25,7 @@ const DEFAULTS = {
   dead_retention_seconds: 1_209_600,
   alert_after_seconds: 300,
   group_concurrency: 1,
+  group_batches: 1,
 };
 
 describe('a queue exists', () => {

@@ -24,7 +24,7 @@ test('a queue that was never configured has the defaults of the routes', async (
     `insert into dibs.queues (name) values ('plain')
      returning lease_seconds, max_attempts, backoff, retention_seconds, dead_retention_seconds,
        alert_after_seconds, max_leased, rate_jobs, rate_seconds, max_ready, dead_letter_queue,
-       group_concurrency`,
+       group_concurrency, group_batches`,
   );
   expect({ rate_jobs, rate_seconds }).toEqual({ rate_jobs: null, rate_seconds: null });
   expect({ ...config, rate_limit: null }).toEqual({ ...DEFAULT_CONFIG, ...NOT_SET });

@@ -33,6 +33,7 @@ test('a field that is left out takes its default, in backoff too', async () => {
     dead_retention_seconds: 90,
     alert_after_seconds: 1.5,
     group_concurrency: 5,
+    group_batches: 2,
   };
   expect((await at.configure(queue, whole)).config).toEqual(whole);
   expect((await at.configure(queue, { max_attempts: 3, backoff: { kind: 'constant' } })).config).toEqual({
@@ -43,6 +44,7 @@ test('a field that is left out takes its default, in backoff too', async () => {
     dead_retention_seconds: 1_209_600,
     alert_after_seconds: 300,
     group_concurrency: 1,
+    group_batches: 1,
   });
   expect((await at.ok('GET', `/queues/${queue}`)).config.max_attempts).toBe(3);
 });
