@@ -61,6 +61,7 @@ let server: Server;
 let dibs: ReturnType<typeof cliAt>;
 let folder: string;
 let isRefusing = false;
+let refusals = 0;
 const sent: string[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dibs-hostile-'));
@@ -78,7 +79,9 @@ beforeAll(async () => {
     const { status, body } = answerTo(request.method as string, pathname);
     if (searchParams.has('cursor') && body) body.next_cursor = null;
     const errors = Array(2).fill({ in: HOSTILE, path: HOSTILE, message: HOSTILE });
-    const problem = { type: HOSTILE, title: HOSTILE, detail: HOSTILE, code: HOSTILE, status: 409, errors };
+    // What is not of Dibs is asked again: a command says so, and waits. Then it is refused for good.
+    const type = refusals++ === 0 ? HOSTILE : `urn:problem-type:dibs:${HOSTILE}`;
+    const problem = { type, title: HOSTILE, detail: HOSTILE, code: HOSTILE, status: 409, errors };
     const text = isRefusing ? JSON.stringify(problem) : body === undefined ? '' : JSON.stringify(body);
     sent.push(text);
     response
@@ -187,6 +190,7 @@ const label = (args: string[]) => safe(args.join(' ')).slice(0, 50);
 async function run(args: string[], columns?: number) {
   const done = new AbortController();
   sent.length = 0;
+  refusals = 0;
   return dibs(args, {
     ...(columns === undefined ? { stdin: '' } : { columns }),
     ended: done.signal,
