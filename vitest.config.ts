@@ -5,11 +5,28 @@ import { progress } from './test/support/progress.ts';
 /** They run a Prometheus for a minute, beside several replicas. */
 export const PROMETHEUS = ['test/metrics/alerts.test.ts', 'test/docs/scaling.test.ts'];
 
-/** They wait for minutes: outages that are longer than a lease, and replicas that nobody asks. */
+/**
+ * They take long by their nature, and break rarely: replicas that rest or that nobody asks, outages, kills at any moment, a build
+ * again and again, very many rows. Run them before a release, and after a change of what they are about.
+ */
 export const SLOW = [
   'clients/conformance/longOutage.test.ts',
+  'test/databases/takenOver.test.ts',
+  'test/groups/groupConcurrencyChaos.test.ts',
+  'test/groups/restingRepair.test.ts',
+  'test/maintenance/asleep.test.ts',
+  'test/maintenance/dueKilled.test.ts',
   'test/maintenance/leftAlone.test.ts',
+  'test/maintenance/pruner.test.ts',
+  'test/maintenance/restClaims.test.ts',
+  'test/maintenance/restReplicas.test.ts',
+  'test/service/blackHole.test.ts',
+  'test/service/failover.test.ts',
   'test/service/longOutage.test.ts',
+  'test/service/startBuilds.test.ts',
+  'test/sessions/sessionCut.test.ts',
+  'test/sessions/sessionGrace.test.ts',
+  'test/settle/deadLettersCrash.test.ts',
 ];
 
 export default defineConfig({

@@ -75,6 +75,7 @@ const OVER_ONE: Record<string, string[]> = {
     'service/roles',
     'service/servingRole',
     'service/start',
+    'service/startBuilds',
     'service/startErrors',
     'service/tls',
     'service/upgrade',
