@@ -75,7 +75,8 @@ async function dead(queue: string): Promise<Claimed> {
   return job;
 }
 
-describe('a waiting claim is woken at once', () => {
+// Each has queues of its own. Most of the time they wait.
+describe.concurrent('a waiting claim is woken at once', () => {
   test('by an enqueue in its own process', async () => {
     await expectWoken({ cause: (queue) => claimant.enqueue(queue) });
   });
