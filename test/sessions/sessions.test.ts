@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem, moves, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { holdSession, isLost } from '../support/sessions.ts';
@@ -7,18 +7,14 @@ import { holdSession, isLost } from '../support/sessions.ts';
 let service: Service;
 let url: string;
 let at: ReturnType<typeof moves>;
-let queue: string;
 beforeAll(async () => {
   service = await startService();
   url = await service.listen();
   at = moves(service);
 });
-beforeEach(() => {
-  queue = at.newQueue();
-});
 afterAll(() => service.stop());
 
-test('a session answers its id and its seconds at once, and then a line at least every 5 s', async () => {
+test.concurrent('a session answers its id and its seconds at once, and then a line at least every 5 s', async () => {
   const session = await holdSession(url, {});
   expect(session.lines).toEqual([{ session: expect.stringMatching(/^[\da-f-]{36}$/), resume_seconds: 2 }]);
   await sleep(5000);
@@ -28,7 +24,9 @@ test('a session answers its id and its seconds at once, and then a line at least
 });
 
 describe('when the connection of a session is lost', () => {
+  /** Nothing runs beside this one: it measures a time. */
   test('its jobs are claimable within resume_seconds and a second, the attempt is charged, and the old token is fenced', async () => {
+    const queue = at.newQueue();
     const { id } = await at.enqueue({ queue });
     const session = await holdSession(url, { resume_seconds: 0.5 });
     const lost = await at.claimOne(queue, { session: session.id, lease_seconds: 600, worker: 'w1' });
@@ -42,7 +40,8 @@ describe('when the connection of a session is lost', () => {
     expect((await at.settle('ack', again)).status).toBe(200);
   });
 
-  test('the old token is fenced also while nobody else has the job', async () => {
+  test.concurrent('the old token is fenced also while nobody else has the job', async () => {
+    const queue = at.newQueue();
     await at.enqueue({ queue });
     const session = await holdSession(url, { resume_seconds: 0 });
     const lost = await at.claimOne(queue, { session: session.id, lease_seconds: 600 });
@@ -57,7 +56,8 @@ describe('when the connection of a session is lost', () => {
     expectProblem(await at.settle('extend', lost, { lease_seconds: 5 }), 409, 'lease_lost');
   });
 
-  test('a claim with it is refused: 404, on an empty queue and one that is not there, too', async () => {
+  test.concurrent('a claim with it is refused: 404, on an empty queue and one that is not there, too', async () => {
+    const queue = at.newQueue();
     const session = await holdSession(url, { resume_seconds: 0 });
     await at.enqueue({ queue });
     const lost = await at.claimOne(queue, { session: session.id });
@@ -75,7 +75,8 @@ describe('when the connection of a session is lost', () => {
     expect(await at.get(lost.id)).toMatchObject({ state: 'ready', attempt: 1 });
   });
 
-  test('and it is resumed in time, its leases stay', async () => {
+  test.concurrent('and it is resumed in time, its leases stay', async () => {
+    const queue = at.newQueue();
     await at.enqueue({ queue });
     const first = await holdSession(url, { resume_seconds: 1.5 });
     const job = await at.claimOne(queue, { session: first.id, lease_seconds: 600 });
@@ -89,7 +90,8 @@ describe('when the connection of a session is lost', () => {
     second.hangUp();
   });
 
-  test('other leases go on: those without a session, and those of another one', async () => {
+  test.concurrent('other leases go on: those without a session, and those of another one', async () => {
+    const queue = at.newQueue();
     await at.enqueueAll([{ queue }, { queue }, { queue }]);
     const session = await holdSession(url, { resume_seconds: 0 });
     const other = await holdSession(url);
@@ -105,7 +107,8 @@ describe('when the connection of a session is lost', () => {
     other.hangUp();
   });
 
-  test('a job that was leased again without it is not concerned', async () => {
+  test.concurrent('a job that was leased again without it is not concerned', async () => {
+    const queue = at.newQueue();
     await at.enqueue({ queue });
     const session = await holdSession(url, { resume_seconds: 0 });
     const before = await at.claimOne(queue, { session: session.id });
@@ -116,7 +119,8 @@ describe('when the connection of a session is lost', () => {
     expect((await at.settle('ack', job)).status).toBe(200);
   });
 
-  test('a job without attempts left is dead, one of a group lets the next go on, and its history says why', async () => {
+  test.concurrent('a job without attempts left is dead, one of a group lets the next go on, and its history says why', async () => {
+    const queue = at.newQueue();
     await at.configure(queue, { max_attempts: 1, retention_seconds: 600, dead_retention_seconds: 600 });
     const first = await at.enqueue({ queue, group: 'g' });
     await at.enqueue({ queue, group: 'g' });
@@ -132,7 +136,8 @@ describe('when the connection of a session is lost', () => {
   });
 });
 
-test('another connection that resumes a session takes it over, and the one before is told and closed', async () => {
+test.concurrent('another connection that resumes a session takes it over, and the one before is told and closed', async () => {
+  const queue = at.newQueue();
   await at.enqueue({ queue });
   const first = await holdSession(url, { resume_seconds: 0 });
   const job = await at.claimOne(queue, { session: first.id, lease_seconds: 600 });
@@ -144,7 +149,8 @@ test('another connection that resumes a session takes it over, and the one befor
   second.hangUp();
 });
 
-test('a lease of a session still runs out by time', async () => {
+test.concurrent('a lease of a session still runs out by time', async () => {
+  const queue = at.newQueue();
   await at.enqueue({ queue });
   const session = await holdSession(url);
   await at.claimOne(queue, { session: session.id, lease_seconds: 0.2 });
@@ -153,7 +159,8 @@ test('a lease of a session still runs out by time', async () => {
   session.hangUp();
 });
 
-test('a session that never was is refused, whatever its name', async () => {
+test.concurrent('a session that never was is refused, whatever its name', async () => {
+  const queue = at.newQueue();
   for (const session of [UNKNOWN_TOKEN, 'x', 'a\\b']) {
     expectProblem(await service.call('POST', '/sessions', { session }), 404, 'session_not_found');
     expectProblem(
