@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { readSql } from '../../src/postgres/statements.ts';
+import { openTransaction } from '../support/beside.ts';
 import { onServer, openClient } from '../support/database.ts';
 import type { Service } from '../support/service.ts';
 import { useThreeDatabases } from '../support/threeDatabases.ts';
@@ -293,14 +294,8 @@ test('a queue and its dead letter queue stay together: neither is relocated, and
 test('a queue that a transaction holds for long stays, and its calls do not wait for that', async () => {
   const queue = 'held';
   await put(queue, 'a');
-  const holding = inDatabase(
-    'a',
-    `begin; select from dibs.queues where name = '${queue}' for key share; select pg_sleep(14); commit`,
-  );
-  await until(
-    async () =>
-      (await inDatabase('a', `select from pg_stat_activity where wait_event = 'PgSleep'`)).length > 0,
-  );
+  const holder = await openTransaction(databases.a?.url as string);
+  await holder.query('select from dibs.queues where name = $1 for key share', [queue]);
   const { body } = await one.call('POST', `/queues/${queue}/relocate`, { to: 'b' });
   let slowest = 0;
   const ended = await until(
@@ -313,7 +308,7 @@ test('a queue that a transaction holds for long stays, and its calls do not wait
     },
     { withinMs: 30_000 },
   );
-  await holding;
+  await holder.end('commit');
   expect(ended).toMatchObject({ state: 'failed', error: 'A transaction holds the queue.' });
   expect((await one.call('GET', `/queues/${queue}`)).body.database).toBe('a');
 });
