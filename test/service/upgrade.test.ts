@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { latest, migrations as migrationsOfThis } from '../../src/postgres/migrations.ts';
 import { createDatabase, createEmptyDatabase, onServer } from '../support/database.ts';
 import { runMixed } from '../support/mixed/run.ts';
@@ -9,11 +9,15 @@ import { startService } from '../support/service.ts';
 
 const SECONDS = 12;
 const commit = commitBeforeNewestMigration();
+let old: ReturnType<typeof buildAt>;
+beforeAll(() => {
+  if (commit) old = buildAt(commit);
+});
+afterAll(() => old?.remove());
 
 test.skipIf(!commit)(
   'old and new replicas serve side by side over the newest migration: nothing is lost, doubled or out of order',
   async () => {
-    const old = buildAt(commit as string);
     const database = await createEmptyDatabase();
     try {
       const seed = Math.floor(Math.random() * 2 ** 31);
@@ -24,7 +28,6 @@ test.skipIf(!commit)(
       expect(violations, JSON.stringify(summary, null, 2)).toEqual([]);
     } finally {
       await database.drop();
-      old.remove();
     }
   },
   (SECONDS + 480) * 1000,
@@ -40,7 +43,6 @@ const migrated = (url: string) =>
 test.skipIf(!commit)(
   'a replica of the version before starts on the newest schema, if that says so, and changes nothing',
   async ({ skip }) => {
-    const old = buildAt(commit as string);
     const database = await createDatabase();
     try {
       const { latest: known, migrations } = await import(
@@ -62,7 +64,6 @@ test.skipIf(!commit)(
       expect(await migrated(database.url)).toEqual(before);
     } finally {
       await database.drop();
-      old.remove();
     }
   },
 );
