@@ -12,6 +12,7 @@ export const PROMETHEUS = ['test/metrics/alerts.test.ts', 'test/docs/scaling.tes
 export const SLOW = [
   'clients/conformance/longOutage.test.ts',
   'test/databases/takenOver.test.ts',
+  'test/groups/groupChaos.test.ts',
   'test/groups/groupConcurrencyChaos.test.ts',
   'test/groups/restingRepair.test.ts',
   'test/maintenance/asleep.test.ts',
@@ -27,6 +28,7 @@ export const SLOW = [
   'test/sessions/sessionCut.test.ts',
   'test/sessions/sessionGrace.test.ts',
   'test/settle/deadLettersCrash.test.ts',
+  'test/settle/followUpsCrash.test.ts',
 ];
 
 export default defineConfig({
