@@ -74,7 +74,6 @@ const OVER_ONE: Record<string, string[]> = {
     'service/readOnly',
     'service/roles',
     'service/servingRole',
-    'service/start',
     'service/startBuilds',
     'service/startErrors',
     'service/tls',
