@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { overSeveral } from './test/support/overSeveral.ts';
 import whole from './vitest.config.ts';
 
@@ -42,6 +42,8 @@ export default defineConfig({
   test: {
     ...whole.test,
     include: isQuick ? QUICK : overSeveral(),
+    // The slow ones, too, where they start a Dibs over several databases.
+    exclude: configDefaults.exclude,
     env: { TEST_DATABASES: '3' },
   },
 });
