@@ -6,15 +6,11 @@ import { progress } from './test/support/progress.ts';
 export const PROMETHEUS = ['test/metrics/alerts.test.ts', 'test/docs/scaling.test.ts'];
 
 /**
- * They take long by their nature, and break rarely: replicas that rest or that nobody asks, outages, kills at any moment, a build
- * again and again, very many rows. Run them before a release, and after a change of what they are about.
+ * They take long by their nature, and break rarely: replicas that rest or that nobody asks, long outages, a build again and again.
+ * Run them before a release, and after a change of what they are about.
  */
 export const SLOW = [
   'clients/conformance/longOutage.test.ts',
-  'test/databases/takenOver.test.ts',
-  'test/groups/groupChaos.test.ts',
-  'test/groups/groupConcurrencyChaos.test.ts',
-  'test/groups/restingRepair.test.ts',
   'test/maintenance/asleep.test.ts',
   'test/maintenance/dueKilled.test.ts',
   'test/maintenance/leftAlone.test.ts',
@@ -22,13 +18,10 @@ export const SLOW = [
   'test/maintenance/restClaims.test.ts',
   'test/maintenance/restReplicas.test.ts',
   'test/service/blackHole.test.ts',
-  'test/service/failover.test.ts',
   'test/service/longOutage.test.ts',
   'test/service/startBuilds.test.ts',
   'test/sessions/sessionCut.test.ts',
   'test/sessions/sessionGrace.test.ts',
-  'test/settle/deadLettersCrash.test.ts',
-  'test/settle/followUpsCrash.test.ts',
 ];
 
 export default defineConfig({

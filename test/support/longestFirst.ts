@@ -11,6 +11,7 @@ const LONGEST = [
   'test/postgres/sessionDefaults',
   'test/sessions/sessionReplicas',
   'test/claim/step',
+  'test/service/failover',
   'test/embedded/embedded',
   'test/http/breakingOff',
   'test/postgres/plans',
