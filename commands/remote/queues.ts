@@ -132,11 +132,10 @@ async function redrive(
   const answer = await session.ask((caller) =>
     redriveQueue(caller, name, { limit, error_contains, home }, LONG),
   );
-  const now = home ? 'back in their queues' : 'ready again';
-  session.show(
-    answer,
-    (redriven) => shown`${counted(redriven.count, 'job', { one: 'is', many: 'are' })} ${now}.\n`,
-  );
+  const verbs = home
+    ? { one: 'is back in its queue', many: 'are back in their queues' }
+    : { one: 'is ready again', many: 'are ready again' };
+  session.show(answer, ({ count }) => shown`${counted(count, 'job', verbs)}.\n`);
 }
 
 async function remove(

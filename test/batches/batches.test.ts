@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
+import { eventually, expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
@@ -349,6 +349,19 @@ test('a cancelled batch is closed, its waiting jobs are cancelled, and nothing f
   expect(await payloads()).toEqual([]);
   await at.ok('DELETE', `/batches/${id}`);
 });
+
+test.each(['nack', 'release'] as const)(
+  'a leased job of a cancelled batch is cancelled after its %s',
+  async (verb) => {
+    const { id } = await create({ jobs: jobs(2) });
+    const leased = await at.claimOne(queue);
+    await at.ok('DELETE', `/batches/${id}`);
+    await at.settle(verb, leased);
+    await eventually(async () =>
+      expect(await look(id)).toMatchObject({ state: 'ended', counts: counts({ cancelled: 2 }) }),
+    );
+  },
+);
 
 test('explain says what a batch waits for', async () => {
   const { id } = await create();

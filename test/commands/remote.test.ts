@@ -300,6 +300,15 @@ describe('queues', () => {
     });
   });
 
+  test('redrive --home sends dead jobs back to the queue they came from', async () => {
+    const [queue, letters] = [newQueue(), newQueue()];
+    await ok('queue', 'set', queue, '--dead-letter-queue', letters);
+    await dead(queue, 'x');
+    expect((await body(`/queues/${letters}`)).counts.ready).toBe(1);
+    expect(await ok('redrive', letters, '--home')).toBe('1 job is back in its queue.');
+    expect((await body(`/queues/${queue}`)).counts.ready).toBe(1);
+  });
+
   test('pause and resume, redrive, purge and delete', async () => {
     const queue = newQueue();
     await dead(queue, 'x');

@@ -82,6 +82,20 @@ test('a claim that waits is counted while it waits', async () => {
   await scrapeUntil(service, 'its end', (read) => read.value('dibs_claims_waiting') === 0);
 });
 
+test('batches that have not ended are counted, and how long the oldest one runs', async () => {
+  const { ok } = moves(service);
+  await ok('POST', '/batches', { queue: 'other' });
+  for (let i = 0; i < 2; i++)
+    await ok('POST', '/batches', { queue: 'other', jobs: [{ queue: 'other' }], closed: true });
+  const read = await scrapeUntil(
+    service,
+    'three batches',
+    ({ value }) => value('dibs_batches_unfinished', { state: 'running' }) === 2,
+  );
+  expect(read.value('dibs_batches_unfinished', { state: 'open' })).toBe(1);
+  expect(read.value('dibs_batches_oldest_running_seconds')).toBeGreaterThan(0);
+});
+
 test('requests are counted by the pattern of their route, and by status', async () => {
   const before = await scrape(service);
   await service.call('GET', '/jobs/1');
