@@ -44,12 +44,9 @@ function looksAt(operationId, path, need) {
   if (operationId === 'settleJobs') pairs.push(['each queue in `claim`', '403']);
   if (need.narrowed && isList(operationId)) pairs.push(['what it lists', 'left out']);
   if (operationId === 'redriveQueue') pairs.push(['with `home`: the queue of each job', 'left out']);
-  else if (need.narrowed && !isList(operationId)) {
-    pairs.push([
-      NARROWED[path.split('/')[1]],
-      operationId.startsWith('put') ? '403, the name is taken' : '404',
-    ]);
-  }
+  const byName = NARROWED[path.split('/')[1]];
+  if (need.narrowed && byName && !isList(operationId))
+    pairs.push([byName, operationId.startsWith('put') ? '403, the name is taken' : '404']);
   return pairs;
 }
 

@@ -42,8 +42,8 @@ export interface Need<R = any, A = any> {
   /** The request has lists of items, each about the job `id`. Each is answered by itself. */
   items?: true;
   /**
-   * The verb takes the queues that it may show and touch: as patterns for statements (`visible`), and as a check
-   * (`mayUse`).
+   * The verb takes the queues that it may show, touch and name in a refusal: as patterns for statements (`visible`), and
+   * as a check (`mayUse`).
    */
   narrowed?: true;
   /** It only looks. Callers take turns: the request gets the caller as `from`. */
@@ -243,6 +243,7 @@ export const NEEDS = {
     ...admin,
     signed: true,
     queues: named,
+    narrowed: true,
     deadLetters: deadLettersOf,
     creates: configured,
     about: ({ queue, database }: Named & { database?: string | undefined }): Subject => ({ queue, database }),
@@ -327,6 +328,7 @@ export const NEEDS = {
     ...admin,
     signed: true,
     queues: named,
+    narrowed: true,
     about: ({ queue, to }: Named & { to: string }): Subject => ({ queue, database: to }),
   },
 

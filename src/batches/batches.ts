@@ -15,7 +15,7 @@ const statements = {
   cancel: planned('batches/cancel'),
   find: planned('batches/find', row<BatchRow>()),
   list: planned('batches/list', row<BatchRow>()),
-  others: planned('batches/others', row<{ name: string }>()),
+  others: planned('batches/others', row<{ has_others: boolean }>()),
 };
 
 const toBatch = ({
@@ -49,12 +49,9 @@ export function createBatches(context: { db: Database; cancelJobs: CancelJobs })
   }
 
   async function refuseOthers(id: string, visible: string[] | null | undefined): Promise<void> {
-    const [other] = visible ? await db.query(statements.others, { id, visible }) : [];
-    if (other)
-      throw new Refusal(
-        'forbidden',
-        `The batch has jobs in the queue ${JSON.stringify(other.name)}, which this access key may not use.`,
-      );
+    const [found] = visible ? await db.query(statements.others, { id, visible }) : [];
+    if (found?.has_others)
+      throw new Refusal('forbidden', 'The batch has jobs in a queue that this access key may not use.');
   }
 
   return {

@@ -13,7 +13,7 @@ import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import { orTooManyQueues } from '../queues/numbers.ts';
 import type { Notifier } from '../replicas/notifier.ts';
-import type { Signed } from '../verbs/callers.ts';
+import type { Narrowed, Signed } from '../verbs/callers.ts';
 import type { QueueName, QueueStatus } from '../verbs/queues.ts';
 import type { RequestOf } from '../verbs.ts';
 import { rethrowPartlyDone } from './partlyDone.ts';
@@ -42,17 +42,28 @@ const parametersOf = ({ queue: name, config }: RequestOf<'configureQueue'>) => (
   group_batches: config.group_batches,
 });
 
+/** Says how a path of dead letter queues leads back to its first one. It names no queue that the caller may not use. */
+function wordsOf(circle: string[], mayUse: Narrowed['mayUse']): string {
+  if (mayUse && !circle.every(mayUse)) return '. It does, by way of queues that this access key may not use';
+  const last = circle.at(-2);
+  const first = last === circle[0] ? '' : `. Change the dead letter queue of ${last} first`;
+  return `: ${circle.join(' → ')}${first}`;
+}
+
 /** Dead letter queues make no circle. @throws Refusal `invalid_request` */
-async function refuseCircle(db: Db, name: string, dead_letter_queue: string): Promise<void> {
+async function refuseCircle(
+  db: Db,
+  name: string,
+  dead_letter_queue: string,
+  mayUse: Narrowed['mayUse'],
+): Promise<void> {
   const path = await db.query(statements.deadLetterPath, { name, dead_letter_queue });
   if (path.at(-1)?.name !== name) return;
   const circle = [name, ...path.map((queue) => queue.name)];
-  const last = circle.at(-2);
-  const first = last === name ? '' : `. Change the dead letter queue of ${last} first`;
   throw invalidRequest([
     {
       path: '/dead_letter_queue',
-      message: `must not lead back to this queue: ${circle.join(' → ')}${first}`,
+      message: `must not lead back to this queue${wordsOf(circle, mayUse)}`,
     },
   ]);
 }
@@ -87,17 +98,18 @@ export function queueAdmin(context: {
   }
 
   return {
-    refuseCircle: (name: string, dead_letter_queue: string) => refuseCircle(db, name, dead_letter_queue),
+    refuseCircle: (name: string, dead_letter_queue: string, mayUse: Narrowed['mayUse']) =>
+      refuseCircle(db, name, dead_letter_queue, mayUse),
 
     /** Replaces the configuration. It creates the queue when there is none. */
     async configure(request: RequestOf<'configureQueue'>): Promise<QueueStatus> {
-      const { queue: name, by, database = HOME } = request;
+      const { queue: name, by, mayUse, database = HOME } = request;
       if (database !== HOME)
         throw invalidRequest([{ path: '/database', message: 'must be the name of a database' }]);
       const { dead_letter_queue } = request.config;
       if (dead_letter_queue !== null) {
         // What is refused creates no queue.
-        await refuseCircle(db, name, dead_letter_queue);
+        await refuseCircle(db, name, dead_letter_queue, mayUse);
         await queues.open(dead_letter_queue);
       }
       const turn = inTurnOf(db, { queue: name, by });
@@ -107,7 +119,7 @@ export function queueAdmin(context: {
             ? turn.query(statements.configure, parametersOf(request))
             : turn.transaction(async (transaction) => {
                 await transaction.query(statements.deadLetterLock);
-                await refuseCircle(transaction, name, dead_letter_queue);
+                await refuseCircle(transaction, name, dead_letter_queue, mayUse);
                 return transaction.query(statements.configure, parametersOf(request));
               }),
         );

@@ -1,6 +1,7 @@
 import type { DatabaseEngine } from '../engine/open.ts';
 import { invalidRequest, queueBusy, queueElsewhere } from '../errors.ts';
-import type { QueueStatus } from '../verbs/queues.ts';
+import type { Narrowed } from '../verbs/callers.ts';
+import type { QueueName, QueueStatus } from '../verbs/queues.ts';
 import type { Verbs } from '../verbs.ts';
 import type { Lead } from './lead.ts';
 import { awayOf, engineAt, type Members } from './members.ts';
@@ -24,9 +25,10 @@ function refuseApart({ name, database, moving_to }: Place, wished: string): void
 /** Keeps a queue and its dead letter queue in one database. */
 function besideDeadLetters(home: DatabaseEngine, members: Members, placements: Placements) {
   /** Where a new queue with this dead letter queue goes. What is refused has made nothing, no place either. */
-  async function databaseBeside(queue: string, deadLetters: string, wish?: string) {
+  async function databaseBeside({ queue, mayUse }: QueueName & Narrowed, deadLetters: string, wish?: string) {
     const place = await placements.findNow(deadLetters);
-    await (place ? engineAt(members, place) : home).rooms.queueAdmin.refuseCircle(queue, deadLetters);
+    const { queueAdmin } = (place ? engineAt(members, place) : home).rooms;
+    await queueAdmin.refuseCircle(queue, deadLetters, mayUse);
     const isNew = place && !(await placements.findNow(queue));
     if (isNew) refuseApart(place, wish ?? place.database);
     return wish ?? place?.database;
@@ -85,7 +87,7 @@ export function queuesOfSeveral(
           if (deadLetters !== null) await placeBeside(deadLetters, engine.name);
           return configure(engine);
         },
-        deadLetters === null ? database : await databaseBeside(queue, deadLetters, database),
+        deadLetters === null ? database : await databaseBeside(request, deadLetters, database),
       );
     },
 

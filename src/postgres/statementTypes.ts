@@ -365,7 +365,7 @@ export interface StatementTypes {
       id: string | null;
     };
     columns: {
-      name: string;
+      has_others: boolean;
     };
   };
   'batches/prune': {

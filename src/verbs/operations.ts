@@ -25,7 +25,7 @@ export interface OperationRequest extends Signed {
 }
 
 /** Moves a queue to another database. */
-export interface RelocateRequest extends Signed {
+export interface RelocateRequest extends Signed, Narrowed {
   queue: string;
   /** The name of the database. */
   to: string;

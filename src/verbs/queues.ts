@@ -188,7 +188,7 @@ export interface QueueVerbs {
    * @throws Refusal `too_many_queues`, `queue_elsewhere` (also of the dead letter queue), `queue_busy` of that, `invalid_request` for an unknown
    *   database, and for dead letter queues that make a circle
    */
-  configureQueue(request: QueueName & Signed & QueueWish): Promise<QueueStatus>;
+  configureQueue(request: QueueName & Signed & Narrowed & QueueWish): Promise<QueueStatus>;
 
   /**
    * The queue accepts jobs and gives none to claims. It creates the queue when there is none. @throws Refusal

@@ -54,3 +54,16 @@ test('a queue of others is refused before anybody looks what its dead letter que
   expectProblem(answer, 403, 'forbidden');
   expect(answer.body.detail).toContain('"foreign"');
 });
+
+test('a circle that is refused names no queue that the key may not use', async () => {
+  await root('PUT', '/queues/circle.two', { dead_letter_queue: 'hidden.b' });
+  await root('PUT', '/queues/hidden.b', { dead_letter_queue: 'hidden.a' });
+  await root('PUT', '/queues/hidden.a', { dead_letter_queue: 'circle.one' });
+  const close = (key: string) =>
+    as(service, key)('PUT', '/queues/circle.one', { dead_letter_queue: 'circle.two' });
+  const answer = await close('admin@circle.*');
+  expectProblem(answer, 400, 'invalid_request', '/dead_letter_queue');
+  expect(JSON.stringify(answer.body)).not.toContain('hidden');
+  const seen = await close('admin@circle.*,hidden.*');
+  expect(seen.body.detail).toContain('circle.one → circle.two → hidden.b → hidden.a → circle.one');
+});

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { readSql } from '../../src/postgres/statements.ts';
+import { as, speakingAccess } from '../support/access.ts';
 import { openTransaction } from '../support/beside.ts';
 import { onServer, openClient } from '../support/database.ts';
-import type { Service } from '../support/service.ts';
+import { type Service, startService } from '../support/service.ts';
 import { useThreeDatabases } from '../support/threeDatabases.ts';
 import { until } from '../support/until.ts';
 
-const { databases, replicas } = useThreeDatabases();
+const { databases, replicas, withAll } = useThreeDatabases();
 let one: Service;
 let two: Service;
 beforeAll(() => {
@@ -277,6 +278,12 @@ test('a queue and its dead letter queue stay together: neither is relocated, and
       status: 409,
       body: { code: 'queue_busy' },
     });
+  const service = await startService({ ...withAll(), access: speakingAccess() });
+  const told = async (key: string) =>
+    (await as(service, key)('POST', '/queues/letters/relocate', { to: 'b' })).body.detail;
+  expect(await told('admin@*')).toContain('tied');
+  expect(await told('admin@letters')).toMatch(/^(?!.*tied).*stay together/);
+  await service.stop();
   // One that is not there yet is made beside its queue, whatever its name.
   expect((await configure('far:letters')).status).toBe(200);
   expect((await two.call('GET', '/queues/far:letters')).body.database).toBe('a');

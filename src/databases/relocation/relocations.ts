@@ -40,7 +40,7 @@ export function createRelocations(context: {
   const working = new Set<Promise<void>>();
   const served = servedCallers();
 
-  async function check({ queue, to, dry_run }: RelocateRequest): Promise<Place> {
+  async function check({ queue, to, dry_run, mayUse = () => true }: RelocateRequest): Promise<Place> {
     const place = await placements.findNow(queue);
     if (!place) throw queueNotFound(queue);
     const target = members.get(to);
@@ -53,7 +53,7 @@ export function createRelocations(context: {
     if (dry_run) return place;
     if (!(await accepting.find()).has(to)) throw databaseClosed(to);
     const { queue_id } = place;
-    await refuseBusy(engineAt(members, place).base.db, queue_id, queue);
+    await refuseBusy(engineAt(members, place).base.db, queue_id, queue, mayUse);
     return place;
   }
 

@@ -86,6 +86,9 @@ async function count({ record, relocation, source }: Context): Promise<void> {
   await record.next(relocation, 'leaving', { unlessStopped: true, with: 'hold' });
 }
 
+/** Whoever may see the queue reads why its relocation failed. */
+const namesNoOther = () => false;
+
 /** Takes the row of the queue out of the source, and then its jobs. @throws QueueGone; Refusal `queue_busy` */
 async function leave({ relocation, source, stop }: Context): Promise<void> {
   const { db, queues } = source.base;
@@ -95,7 +98,7 @@ async function leave({ relocation, source, stop }: Context): Promise<void> {
     async (transaction) => {
       // A batch may have come since the relocation was asked for. Whoever makes one holds the queue until its commit.
       const held = await transaction.query(statements.lock, { queue_id });
-      if (held.length > 0) await refuseBusy(transaction, queue_id, queue);
+      if (held.length > 0) await refuseBusy(transaction, queue_id, queue, namesNoOther);
       await transaction.query(statements.leave, asked);
     },
     { queue: queue_id },
