@@ -1385,6 +1385,7 @@ create table dibs.audit (
   address text,
   request_id text,
   database text,
+  details json not null default '{}'::json,
   constraint audit_pkey PRIMARY KEY (id)
 );
 

@@ -61,6 +61,28 @@ type Acked struct {
 	Enqueued []Job `json:"enqueued"`
 }
 
+// AuditDetails: More of what was done. It has only what there is to say.
+type AuditDetails struct {
+	// To which batch.
+	BatchID *string `json:"batch_id,omitempty"`
+	// To which group.
+	Group *string `json:"group,omitempty"`
+	// Which operation was started or stopped.
+	OperationID *string `json:"operation_id,omitempty"`
+	// The verb of that operation, such as `delete`.
+	Operation *string `json:"operation,omitempty"`
+	// To which queue the operation moves jobs.
+	To *string `json:"to,omitempty"`
+	// The operation or relocation only counted.
+	DryRun *bool `json:"dry_run,omitempty"`
+	// A redrive sent dead letters back to the queues they came from.
+	Home *bool `json:"home,omitempty"`
+	// A queue was deleted with its jobs.
+	Force *bool `json:"force,omitempty"`
+	// Jobs of which states were purged.
+	States []string `json:"states,omitempty"`
+}
+
 // AuditEntry: Something that was done with the scope `admin`.
 type AuditEntry struct {
 	// Newer entries have larger numbers.
@@ -91,6 +113,7 @@ type AuditEntry struct {
 	Address *string `json:"address"`
 	// The `X-Request-Id` of the request.
 	RequestID *string `json:"request_id"`
+	Details AuditDetails `json:"details"`
 }
 
 // AuditPage: A page of the audit.

@@ -11,8 +11,13 @@ interface AuditOptions extends PageOptions {
   createdBefore?: string;
 }
 
-const aboutOf = ({ job_id, schedule, key_id, database }: AuditEntry) =>
-  job_id ?? schedule ?? key_id ?? database;
+const aboutOf = ({ job_id, schedule, key_id, database, details }: AuditEntry) =>
+  [
+    job_id ?? schedule ?? key_id ?? database ?? [],
+    Object.entries(details).map(([name, value]) => (value === true ? name : `${name} ${value}`)),
+  ]
+    .flat()
+    .join(', ');
 
 async function audit(session: Session, options: AuditOptions): Promise<undefined> {
   const { actor, verb, queue, createdAfter: created_after, createdBefore: created_before } = options;

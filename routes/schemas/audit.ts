@@ -16,7 +16,30 @@ const EXAMPLE = {
   outcome: 'done',
   address: '10.0.3.7',
   request_id: '0b9d1f0e-6d4e-4d0c-9f5e-0d6f2c1a7b3e',
+  details: { states: ['dead'] },
 };
+
+const choice = (description: string) => Type.Optional(Type.Boolean({ description }));
+const named = (description: string) => Type.Optional(Type.String({ description }));
+
+export const AuditDetails = Type.Object(
+  {
+    batch_id: named('To which batch.'),
+    group: named('To which group.'),
+    operation_id: named('Which operation was started or stopped.'),
+    operation: named('The verb of that operation, such as `delete`.'),
+    to: named('To which queue the operation moves jobs.'),
+    dry_run: choice('The operation or relocation only counted.'),
+    home: choice('A redrive sent dead letters back to the queues they came from.'),
+    force: choice('A queue was deleted with its jobs.'),
+    states: Type.Optional(Type.Array(Type.String(), { description: 'Jobs of which states were purged.' })),
+  },
+  {
+    $id: 'AuditDetails',
+    description: 'More of what was done. It has only what there is to say.',
+    examples: [{ home: true }],
+  },
+);
 
 export const AuditEntry = Type.Object(
   {
@@ -38,6 +61,7 @@ export const AuditEntry = Type.Object(
     outcome: Type.String({ description: '`done`, `failed`, or the `code` of the refusal.' }),
     address: nullable<string>('string', { description: 'The address of the client.' }),
     request_id: nullable<string>('string', { description: 'The `X-Request-Id` of the request.' }),
+    details: ref(AuditDetails),
   },
   { $id: 'AuditEntry', description: 'Something that was done with the scope `admin`.', examples: [EXAMPLE] },
 );

@@ -2,7 +2,7 @@
 -- no index has it. Planned at each call, so that filters that are not set vanish from the plan.
 select
   id::text as id, created_at, actor, actor_id, verb, queue, job_id, schedule, key_id, database, count, outcome, address,
-  request_id
+  request_id, details
 from dibs.audit
 where (:after::bigint is null or id < :after)
   and (:actor::text is null or actor = :actor)

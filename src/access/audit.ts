@@ -11,7 +11,7 @@ import type { Subject } from './needs.ts';
 
 type LogAct = (fields: Record<string, unknown>, message: string) => void;
 
-const list = planned('access/audit_list', row<AuditRow>());
+const list = planned('access/audit_list', row<Omit<AuditRow, 'details'> & { details: string }>());
 
 /** An act is answered this long after it is done, though its row may not be written yet. */
 const LONGEST_WAIT_MS = 1000;
@@ -22,6 +22,9 @@ const REFUSED_LINES = 100;
 const WINDOW_MS = 10_000;
 /** Names of callers come from keys and tokens. */
 const LONGEST_NAME = 256;
+
+/** A path may say anything in place of an id. */
+const idOf = (text: string | undefined) => (text !== undefined && isUuid(text) ? text : undefined);
 
 const clip = (text: string) => text.replaceAll('\0', '').slice(0, LONGEST_NAME);
 
@@ -41,12 +44,13 @@ function lineOf(
   subject: Subject,
 ): Line {
   const { queue = null, job_id, schedule = null, key_id = null, database = null, count = null } = subject;
+  const { batch_id, operation_id, ...details } = subject.details ?? {};
   return {
     actor: clip(caller.name),
     actor_id: caller.id === undefined ? null : clip(caller.id),
     verb,
     queue,
-    job_id: job_id !== undefined && isUuid(job_id) ? job_id : null,
+    job_id: idOf(job_id) ?? null,
     schedule,
     key_id: key_id === null ? null : clip(key_id),
     database: database === null ? null : clip(database),
@@ -54,6 +58,7 @@ function lineOf(
     outcome: 'done',
     address: address === null ? null : clip(address),
     request_id: request_id === null ? null : clip(request_id),
+    details: { ...details, batch_id: idOf(batch_id), operation_id: idOf(operation_id) },
     ...(trace_id !== undefined && { trace_id }),
   };
 }
@@ -121,8 +126,8 @@ export function createAudit(context: { db: Db; log(error: unknown, message: stri
     idle: rows.idle,
 
     /** A page of audit rows, newest first. A page shorter than its limit is the last one. */
-    list: async (filter: AuditFilter): Promise<AuditRow[]> =>
-      db.query(list, {
+    list: async (filter: AuditFilter): Promise<AuditRow[]> => {
+      const rows = await db.query(list, {
         limit: filter.limit,
         after: filter.after === undefined ? null : Number(filter.after),
         actor: filter.actor ?? null,
@@ -130,7 +135,9 @@ export function createAudit(context: { db: Db; log(error: unknown, message: stri
         queue: filter.queue ?? null,
         created_after: timeOf(filter, 'created_after'),
         created_before: timeOf(filter, 'created_before'),
-      }),
+      });
+      return rows.map((row) => ({ ...row, details: JSON.parse(row.details) }));
+    },
   };
 }
 

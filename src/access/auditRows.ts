@@ -30,6 +30,7 @@ export function createAuditRows(db: Db, log: (error: unknown, message: string) =
       outcomes: lines.map(({ outcome }) => outcome),
       addresses: lines.map(({ address }) => address),
       request_ids: lines.map(({ request_id }) => request_id),
+      details: lines.map(({ details }) => JSON.stringify(details)),
     });
     return lines;
   });

@@ -1,9 +1,10 @@
 import type { Scope } from '../caller.ts';
-import { type Batch, type NewBatch, queuesOfBatch } from '../verbs/batches.ts';
+import { type NewBatch, queuesOfBatch } from '../verbs/batches.ts';
+import type { AuditDetails } from '../verbs/keys.ts';
 import type { SettleRequest } from '../verbs/settle.ts';
 import type { AnswerTo, RequestOf, VerbName } from '../verbs.ts';
 
-/** What an act was about. An audit line has nothing but names, ids and numbers. */
+/** What an act was about. An audit line has nothing but names, ids, numbers and choices. */
 export interface Subject {
   queue?: string | undefined;
   job_id?: string;
@@ -12,6 +13,7 @@ export interface Subject {
   database?: string | undefined;
   /** How many jobs. */
   count?: number | undefined;
+  details?: AuditDetails;
 }
 
 /**
@@ -153,6 +155,13 @@ const adminOfJobs = {
   about: ({ queue }: Named, count?: number): Subject => ({ queue, count }),
 } as const;
 
+const adminOfGroup = {
+  scope: 'admin',
+  signed: true,
+  queues: named,
+  about: ({ queue, group }: Named & { group: string }): Subject => ({ queue, details: { group } }),
+} as const;
+
 const adminOfSchedule = {
   scope: 'admin',
   narrowed: true,
@@ -250,25 +259,49 @@ export const NEEDS = {
   },
   pauseQueue: { ...admin, signed: true, queues: named, creates: named },
   resumeQueue: { ...admin, signed: true, queues: named },
-  pauseGroup: { ...admin, signed: true, queues: named, creates: named },
-  resumeGroup: { ...admin, signed: true, queues: named },
-  deleteQueue: { ...admin, signed: true, queues: named },
-  purgeQueue: adminOfJobs,
-  redriveQueue: { ...adminOfJobs, signed: true, narrowed: true },
+  pauseGroup: { ...adminOfGroup, creates: named },
+  resumeGroup: adminOfGroup,
+  deleteQueue: {
+    ...admin,
+    signed: true,
+    queues: named,
+    about: ({ queue, force }): Subject => ({ queue, details: { force: force || undefined } }),
+  },
+  purgeQueue: {
+    ...adminOfJobs,
+    about: (request, count) => ({
+      ...adminOfJobs.about(request, count),
+      details: { states: request.states },
+    }),
+  },
+  redriveQueue: {
+    ...adminOfJobs,
+    signed: true,
+    narrowed: true,
+    about: (request, count) => ({
+      ...adminOfJobs.about(request, count),
+      details: { home: request.home || undefined },
+    }),
+  },
 
   startOperation: {
     ...admin,
     signed: true,
     queues: ({ queue, to }: { queue: string; to?: string }) => (to === undefined ? [queue] : [queue, to]),
+    about: ({ queue, verb, to, dry_run }, operation): Subject => ({
+      queue,
+      details: { operation_id: operation?.id, operation: verb, to, dry_run: dry_run || undefined },
+    }),
   },
   getOperation: { ...look, narrowed: true },
   listOperations: listed,
   stopOperation: {
     scope: 'admin',
     narrowed: true,
-    about: (_: unknown, operation?: Named & { done: number }): Subject => ({
+    about: ({ id }, operation) => ({
       queue: operation?.queue,
       count: operation?.done,
+      details: { operation_id: id, operation: operation?.verb },
     }),
   },
 
@@ -292,7 +325,11 @@ export const NEEDS = {
     scope: 'admin',
     signed: true,
     narrowed: true,
-    about: (_: unknown, batch?: Batch): Subject => ({ queue: batch?.queue, count: batch?.counts.cancelled }),
+    about: ({ id }, batch) => ({
+      queue: batch?.queue,
+      count: batch?.counts.cancelled,
+      details: { batch_id: id },
+    }),
   },
 
   holdSession: { scope: 'consume', holds: true, own: (request, caller) => ({ ...request, owner: caller }) },
@@ -329,7 +366,11 @@ export const NEEDS = {
     signed: true,
     queues: named,
     narrowed: true,
-    about: ({ queue, to }: Named & { to: string }): Subject => ({ queue, database: to }),
+    about: ({ queue, to, dry_run }, operation): Subject => ({
+      queue,
+      database: to,
+      details: { operation_id: operation?.id, dry_run: dry_run || undefined },
+    }),
   },
 
   // A caller for some queues could make a key for all of them.

@@ -19,6 +19,7 @@ export interface StatementTypes {
       outcomes: (string | null)[] | TextArray | null;
       addresses: (string | null)[] | TextArray | null;
       request_ids: (string | null)[] | TextArray | null;
+      details: (string | null)[] | null;
     };
     columns: Record<never, never>;
   };
@@ -47,6 +48,7 @@ export interface StatementTypes {
       outcome: string;
       address: string;
       request_id: string;
+      details: string;
     };
   };
   'access/change': {

@@ -58,6 +58,7 @@ export const noteImport = (client: pg.Client, key: string, jobs: number) =>
     outcomes: ['done'],
     addresses: [null],
     request_ids: [key],
+    details: ['{}'],
   });
 
 const JOBS: Kind[] = ['job', 'relay'];

@@ -1,4 +1,5 @@
 import type { Scope } from '../caller.ts';
+import type { JobState } from '../job.ts';
 import type { Looks } from './callers.ts';
 
 /** A key as its administrators see it. */
@@ -46,6 +47,24 @@ export interface TracedOrigin extends Origin {
   trace_id?: string | undefined;
 }
 
+/** What an act was about or how it was done, as far as `AuditRow` has no field of its own. Names, ids, numbers and choices. */
+export interface AuditDetails {
+  batch_id?: string | undefined;
+  group?: string | undefined;
+  operation_id?: string | undefined;
+  /** The verb of an operation. */
+  operation?: string | undefined;
+  /** Where an operation moves jobs. */
+  to?: string | undefined;
+  dry_run?: boolean | undefined;
+  /** A redrive sent dead letters back. */
+  home?: boolean | undefined;
+  /** A queue was deleted with its jobs. */
+  force?: boolean | undefined;
+  /** Jobs of which states were purged. */
+  states?: JobState[] | undefined;
+}
+
 /** An act with the scope `admin`: who, what, where, how many. */
 export interface AuditRow extends Origin {
   id: string;
@@ -60,6 +79,7 @@ export interface AuditRow extends Origin {
   database: string | null;
   count: number | null;
   outcome: string;
+  details: AuditDetails;
 }
 
 export interface AuditFilter extends Looks {

@@ -65,7 +65,16 @@ async function queueWithJobs() {
 }
 type Jobs = Awaited<ReturnType<typeof queueWithJobs>>;
 
-const NOTHING = { queue: null, job_id: null, schedule: null, key_id: null, database: null, count: null };
+const UUID = /^[\da-f-]{36}$/;
+const NOTHING = {
+  queue: null,
+  job_id: null,
+  schedule: null,
+  key_id: null,
+  database: null,
+  count: null,
+  details: {},
+};
 const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => object][] = [
   [
     'cancelJob',
@@ -87,15 +96,30 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
   ],
   ['configureQueue', 'PUT', (a) => [`/queues/${a.queue}`, {}], (a) => ({ queue: a.queue })],
   ['pauseQueue', 'POST', (a) => [`/queues/${a.queue}/pause`], (a) => ({ queue: a.queue })],
-  ['pauseGroup', 'POST', (a) => [`/queues/${a.queue}/groups/g/pause`], (a) => ({ queue: a.queue })],
-  ['resumeGroup', 'POST', (a) => [`/queues/${a.queue}/groups/g/resume`], (a) => ({ queue: a.queue })],
+  [
+    'pauseGroup',
+    'POST',
+    (a) => [`/queues/${a.queue}/groups/g/pause`],
+    (a) => ({ queue: a.queue, details: { group: 'g' } }),
+  ],
+  [
+    'resumeGroup',
+    'POST',
+    (a) => [`/queues/${a.queue}/groups/g/resume`],
+    (a) => ({ queue: a.queue, details: { group: 'g' } }),
+  ],
   ['resumeQueue', 'POST', (a) => [`/queues/${a.queue}/resume`], (a) => ({ queue: a.queue })],
-  ['deleteQueue', 'DELETE', (a) => [`/queues/${a.queue}?force=true`], (a) => ({ queue: a.queue })],
+  [
+    'deleteQueue',
+    'DELETE',
+    (a) => [`/queues/${a.queue}?force=true`],
+    (a) => ({ queue: a.queue, details: { force: true } }),
+  ],
   [
     'purgeQueue',
     'POST',
     (a) => [`/queues/${a.queue}/purge`, { states: ['ready', 'dead'] }],
-    (a) => ({ queue: a.queue, count: 2 }),
+    (a) => ({ queue: a.queue, count: 2, details: { states: ['ready', 'dead'] } }),
   ],
   [
     'redriveQueue',
@@ -110,10 +134,20 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
       '/operations',
       { verb: 'retry', queue: a.queue, filter: { states: ['dead'], error_contains: 'secret' } },
     ],
-    (a) => ({ queue: a.queue }),
+    (a) => ({ queue: a.queue, details: { operation_id: expect.stringMatching(UUID), operation: 'retry' } }),
   ],
-  ['cancelBatch', 'DELETE', (a) => [`/batches/${a.batch}`], (a) => ({ queue: a.queue, count: 0 })],
-  ['stopOperation', 'DELETE', (a) => [`/operations/${a.operation}`], (a) => ({ queue: a.queue, count: 7 })],
+  [
+    'cancelBatch',
+    'DELETE',
+    (a) => [`/batches/${a.batch}`],
+    (a) => ({ queue: a.queue, count: 0, details: { batch_id: a.batch } }),
+  ],
+  [
+    'stopOperation',
+    'DELETE',
+    (a) => [`/operations/${a.operation}`],
+    (a) => ({ queue: a.queue, count: 7, details: { operation_id: a.operation, operation: 'cancel' } }),
+  ],
   [
     'putSchedule',
     'PUT',
@@ -138,6 +172,20 @@ const ACTS: [string, Method, (at: Jobs) => [string, unknown?], (at: Jobs) => obj
 const ELSEWHERE = ['createKey', 'rotateKey', 'revokeKey', 'relocateQueue'];
 
 describe('an act with the scope admin', () => {
+  test('tells how it was done, where that is a choice: a redrive home, a move, a dry run', async () => {
+    const { queue } = await queueWithJobs();
+    const to = `${queue}.to`;
+    await at.configure(to, {});
+    await at.ok('POST', `/queues/${queue}/redrive`, { home: true });
+    const filter = { states: ['dead'] };
+    const move = { verb: 'move', queue, to, filter, dry_run: true };
+    await at.ok('POST', '/operations', move);
+    expect((await root('GET', '/audit?limit=2')).body.entries).toMatchObject([
+      { verb: 'startOperation', queue, details: { operation: 'move', to, dry_run: true } },
+      { verb: 'redriveQueue', queue, details: { home: true } },
+    ]);
+  });
+
   test.each(ACTS)(
     '%s leaves one line and one row: who, what, where, how many',
     async (verb, method, call, about) => {
@@ -183,9 +231,11 @@ describe('an act with the scope admin', () => {
     expectProblem(answer, 409, 'queue_not_empty');
     await root('DELETE', `/jobs/${UNKNOWN_ID}`);
     await root('DELETE', `/jobs/no-id`);
+    await root('DELETE', `/batches/${UNKNOWN_ID}`);
+    await root('DELETE', `/batches/no-id`);
     await root('POST', '/schedules/nowhere/trigger');
     await root('POST', `/queues/${jobs.queue}/relocate`, { to: 'home' });
-    expect(await theRows(5)).toMatchObject([
+    expect(await theRows(7)).toMatchObject([
       {
         verb: 'deleteQueue',
         queue: jobs.queue,
@@ -194,6 +244,8 @@ describe('an act with the scope admin', () => {
       },
       { verb: 'cancelJob', job_id: UNKNOWN_ID, outcome: 'job_not_found', count: null },
       { verb: 'cancelJob', job_id: null, outcome: 'job_not_found' },
+      { verb: 'cancelBatch', outcome: 'batch_not_found', details: { batch_id: UNKNOWN_ID } },
+      { verb: 'cancelBatch', outcome: 'batch_not_found', details: {} },
       { verb: 'triggerSchedule', schedule: 'nowhere', outcome: 'schedule_not_found' },
       { verb: 'relocateQueue', queue: jobs.queue, database: 'home', outcome: 'queue_elsewhere' },
     ]);

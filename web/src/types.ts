@@ -3,6 +3,7 @@ import type { AccessKey, BatchState, JobState } from '../../clients/typescript/s
 /** What the API answers, as the TypeScript client knows it. Types only: none of its code is in the page. */
 export type {
   AccessKey,
+  AuditDetails,
   AuditEntry,
   AuditPage,
   Batch,

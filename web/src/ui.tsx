@@ -24,6 +24,12 @@ export const JobLink = ({ id }: { id: string }) => (
   </A>
 );
 
+export const BatchLink = ({ id }: { id: string }) => (
+  <A to={link(['batches', id])} class="mono">
+    {id}
+  </A>
+);
+
 type State = JobState | Batch['state'] | Operation['state'] | Database['state'];
 
 export const StateName = ({ state }: { state: State }) => <span class={`state ${state}`}>{state}</span>;

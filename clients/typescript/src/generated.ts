@@ -55,6 +55,28 @@ export interface Acked {
   enqueued: Job[];
 }
 
+/** More of what was done. It has only what there is to say. */
+export interface AuditDetails {
+  /** To which batch. */
+  batch_id?: string;
+  /** To which group. */
+  group?: string;
+  /** Which operation was started or stopped. */
+  operation_id?: string;
+  /** The verb of that operation, such as `delete`. */
+  operation?: string;
+  /** To which queue the operation moves jobs. */
+  to?: string;
+  /** The operation or relocation only counted. */
+  dry_run?: boolean;
+  /** A redrive sent dead letters back to the queues they came from. */
+  home?: boolean;
+  /** A queue was deleted with its jobs. */
+  force?: boolean;
+  /** Jobs of which states were purged. */
+  states?: string[];
+}
+
 /** Something that was done with the scope `admin`. */
 export interface AuditEntry {
   /** Newer entries have larger numbers. */
@@ -85,6 +107,7 @@ export interface AuditEntry {
   address: string | null;
   /** The `X-Request-Id` of the request. */
   request_id: string | null;
+  details: AuditDetails;
 }
 
 /** A page of the audit. */

@@ -3,8 +3,8 @@ import { get, may, query } from '../api.ts';
 import { count, local } from '../format.ts';
 import { usePoll } from '../poll.ts';
 import { go, link } from '../route.ts';
-import type { AuditPage, Caller } from '../types.ts';
-import { Column, Empty, Field, JobLink, Loading, Pager, QueueLink, Stale, Table } from '../ui.tsx';
+import type { AuditDetails, AuditPage, Caller } from '../types.ts';
+import { BatchLink, Column, Empty, Field, JobLink, Loading, Pager, QueueLink, Stale, Table } from '../ui.tsx';
 
 const FILTERS = [
   ['actor', 'Actor'],
@@ -59,6 +59,16 @@ export function AuditScreen({
   );
 }
 
+/** What else there is to say. */
+function Details({ of: { batch_id, ...others } }: { of: AuditDetails }) {
+  const said = Object.entries(others).map(([name, value]) => (value === true ? name : `${name} ${value}`));
+  return (
+    <>
+      {batch_id && <BatchLink id={batch_id} />} <span class="quiet">{said.join(', ')}</span>
+    </>
+  );
+}
+
 function Entries({ filters }: { filters: Record<string, string> }) {
   const [cursors, setCursors] = useState<string[]>([]);
   const path = `audit${query({ ...filters, limit: 50, cursor: cursors.at(-1) })}`;
@@ -93,7 +103,7 @@ function Entries({ filters }: { filters: Record<string, string> }) {
               <td>
                 {entry.queue && <QueueLink name={entry.queue} />}{' '}
                 {entry.job_id && <JobLink id={entry.job_id} />} {entry.schedule} {entry.key_id}{' '}
-                {entry.database}
+                {entry.database} <Details of={entry.details} />
               </td>
               <td class="n">{count(entry.count)}</td>
               <td>{entry.outcome}</td>

@@ -58,6 +58,20 @@ class Acked(TypedDict):
     enqueued: list[Job]
 
 
+class AuditDetails(TypedDict):
+    """More of what was done. It has only what there is to say."""
+
+    batch_id: NotRequired[str]
+    group: NotRequired[str]
+    operation_id: NotRequired[str]
+    operation: NotRequired[str]
+    to: NotRequired[str]
+    dry_run: NotRequired[bool]
+    home: NotRequired[bool]
+    force: NotRequired[bool]
+    states: NotRequired[list[str]]
+
+
 class AuditEntry(TypedDict):
     """Something that was done with the scope `admin`."""
 
@@ -75,6 +89,7 @@ class AuditEntry(TypedDict):
     outcome: str
     address: str | None
     request_id: str | None
+    details: AuditDetails
 
 
 class AuditPage(TypedDict):

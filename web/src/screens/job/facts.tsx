@@ -1,7 +1,6 @@
 import { otherFields } from '../../../../src/jobFields.ts';
-import { link } from '../../route.ts';
 import type { Job } from '../../types.ts';
-import { A, type Fact, When } from '../../ui.tsx';
+import { BatchLink, type Fact, When } from '../../ui.tsx';
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
@@ -15,15 +14,6 @@ function Trace({ job, traceUrl }: { job: Job; traceUrl: string | undefined }) {
     </a>
   );
 }
-
-const OfBatch = ({ id }: { id: string | null }) =>
-  id === null ? (
-    <>–</>
-  ) : (
-    <A to={link(['batches', id])} class="mono">
-      {id}
-    </A>
-  );
 
 /** What stands elsewhere on the page. */
 const ELSEWHERE = {
@@ -50,7 +40,7 @@ export function factsOf(job: Job, traceUrl: string | undefined): Fact[] {
     group: ['Group', job.group ?? '–'],
     unique_key: ['Unique key', job.unique_key ?? '–'],
     fairness_key: ['Fairness key', job.fairness_key ?? '–'],
-    batch: ['Batch', <OfBatch key="b" id={job.batch} />],
+    batch: ['Batch', job.batch === null ? '–' : <BatchLink key="b" id={job.batch} />],
     worker: ['Worker', job.worker ?? '–'],
     created_at: ['Enqueued', <When key="c" time={job.created_at} />],
     run_at: ['Scheduled for', <When key="r" time={job.run_at} />],
