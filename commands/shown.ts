@@ -1,19 +1,10 @@
+import { safe } from '../src/unseen.ts';
+
+export { safe };
+
 /*
- * What a terminal may see. Text of jobs, of the server and of other people may hold sequences that move the cursor, set the title, or
- * turn the direction of the text, and line breaks that look like lines of Dibs. They are shown as \u001b, and not obeyed.
+ * What a terminal may see: src/unseen.ts, on one line where line breaks would look like lines of Dibs.
  */
-
-/** All control characters, and all that nobody sees: the direction of text, tags, line separators. Emoji keep their joiners. */
-const UNSEEN = /(?!\n|\t|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/gu;
-
-const escaped = (char: string) =>
-  Array.from(
-    { length: char.length },
-    (_, i) => `\\u${char.charCodeAt(i).toString(16).padStart(4, '0')}`,
-  ).join('');
-
-/** Text in several lines. */
-export const safe = (text: string): string => text.replaceAll(UNSEEN, escaped);
 
 /** Text in one line. */
 export const safeLine = (text: string): string => safe(text).replaceAll(/\s+/g, ' ');

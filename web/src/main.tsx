@@ -16,6 +16,7 @@ import { QueueScreen } from './screens/queue.tsx';
 import { QueuesScreen } from './screens/queues.tsx';
 import { SchedulesScreen } from './screens/schedules.tsx';
 import { WorkersScreen } from './screens/workers.tsx';
+import { showAllText } from './seen.ts';
 import './style.css';
 import { Dialog } from './dialogs.tsx';
 import { Header } from './header.tsx';
@@ -163,4 +164,5 @@ function App() {
   );
 }
 
+showAllText();
 render(<App />, document.getElementById('app') as HTMLElement);
