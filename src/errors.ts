@@ -194,6 +194,9 @@ export const uniqueKeyTaken = (id: string) =>
 export const queueNotEmpty = (name: string) =>
   new Refusal('queue_not_empty', `Queue ${name} still has jobs.`);
 
+export const queueHasBatch = (name: string) =>
+  new Refusal('queue_not_empty', `Queue ${name} has a batch that is not finished.`);
+
 export const queueElsewhere = (name: string, database: string) =>
   new Refusal('queue_elsewhere', `Queue ${name} is in the database ${JSON.stringify(database)}.`);
 

@@ -156,7 +156,9 @@ async function remove(
     session.show(answer, () => shown`Queue "${name}" is deleted.\n`);
   } catch (error) {
     if (error instanceof DibsError && error.code === 'queue_not_empty')
-      throw new UsageError(`Queue "${name}" has jobs. --force deletes them, too.`);
+      throw new UsageError(
+        `Queue "${name}" has jobs, or a batch that is not finished. --force deletes them, too.`,
+      );
     throw error;
   }
 }

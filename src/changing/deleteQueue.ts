@@ -1,5 +1,5 @@
 import type { CountCache } from '../counting/countCache.ts';
-import { queueNotEmpty } from '../errors.ts';
+import { queueHasBatch, queueNotEmpty, type Refusal } from '../errors.ts';
 import type { QueueLooks } from '../looking/queues.ts';
 import type { Purge } from '../operations/purge.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -11,7 +11,7 @@ import { rethrowPartlyDone } from './partlyDone.ts';
 
 const statements = {
   lock: planned('changing/queue_lock'),
-  empty: planned('changing/queue_empty', row<{ empty: boolean }>()),
+  empty: planned('changing/queue_empty', row<{ has_jobs: boolean; has_batch: boolean }>()),
   delete: planned('changing/queue_delete'),
 };
 
@@ -26,18 +26,19 @@ export function createDeleteQueue(context: {
   const { db, queues, looks, purge, countCache } = context;
 
   /**
-   * Without `force`, it deletes only a queue that has no jobs: false when it has some. With `force` it deletes the jobs
-   * that came since the queue was cleared. None can come while it holds the lock.
+   * Without `force`, it deletes only a queue that has no jobs and no batch that is not finished. With `force` it deletes
+   * the jobs that came since the queue was cleared. None can come while it holds the lock. Returns why it did not.
    */
-  const removeLocked = (queue: Queue, force: boolean, by?: string): Promise<boolean> =>
+  const removeLocked = (queue: Queue, force: boolean, by?: string): Promise<Refusal | undefined> =>
     inTurnOf(db, { queue: queue.id, by }).transaction(async (transaction) => {
       const queue_id = queue.id;
       await transaction.query(statements.lock, { queue_id });
       if (force) await purge.clearLocked(queue, transaction);
-      const [row] = await transaction.query(statements.empty, { queue_id, force });
-      if (!row?.empty) return false;
+      const [row] = await transaction.query(statements.empty, { queue_id });
+      if (row?.has_jobs) return queueNotEmpty(queue.name);
+      if (row?.has_batch && !force) return queueHasBatch(queue.name);
       await transaction.query(statements.delete, { queue_id });
-      return true;
+      return undefined;
     });
 
   /**
@@ -53,10 +54,10 @@ export function createDeleteQueue(context: {
   return async ({ queue: name, force, by }: RequestOf<'deleteQueue'>): Promise<void> => {
     const queue = await looks.current(name);
     if (force) await clear(queue, by);
-    const deleted = await removeLocked(queue, force, by).catch(force ? rethrowPartlyDone : undefined);
+    const refusal = await removeLocked(queue, force, by).catch(force ? rethrowPartlyDone : undefined);
     queues.changed(name);
     countCache.drop(queue.id);
-    if (!deleted) throw queueNotEmpty(name);
+    if (refusal) throw refusal;
     return purge.clearWindows(queue);
   };
 }

@@ -511,10 +511,10 @@ export interface StatementTypes {
   'changing/queue_empty': {
     parameters: {
       queue_id: number | null;
-      force: boolean | null;
     };
     columns: {
-      empty: boolean;
+      has_jobs: boolean;
+      has_batch: boolean;
     };
   };
   'changing/queue_lock': {

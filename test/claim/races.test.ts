@@ -219,8 +219,8 @@ test('a queue is not found empty during an enqueue into it', async () => {
   await untilItWaits(second);
   await first.query('commit');
   await locked;
-  expect(await rowsOf(second, 'changing/queue_empty', { queue_id: QUEUE, force: false })).toEqual([
-    { empty: false },
+  expect(await rowsOf(second, 'changing/queue_empty', { queue_id: QUEUE })).toEqual([
+    { has_jobs: true, has_batch: false },
   ]);
   await second.query('rollback');
 });

@@ -70,6 +70,16 @@ describe('DELETE /queues/{queue}', () => {
     expectProblem(await at.settle('ack', jobs.leased), 404, 'job_not_found');
   });
 
+  test('a queue without jobs that has a batch which is not finished is not deleted, and the answer says so', async () => {
+    await at.ok('POST', '/batches', { queue });
+    const answer = await remove();
+    expectProblem(answer, 409, 'queue_not_empty');
+    expect(answer.body.detail).toBe(
+      `Queue ${queue} has a batch that is not finished. With ?force=true, the queue is deleted all the same.`,
+    );
+    expect((await remove('?force=true')).status).toBe(204);
+  });
+
   test('a queue that is deleted and created again has none of its old jobs', async () => {
     for (let i = 0; i < 3; i++) await at.enqueueAll(Array(900).fill({ queue }));
     expect((await remove('?force=true')).status).toBe(204);

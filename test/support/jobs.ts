@@ -483,7 +483,7 @@ export const STATEMENTS: { [N in StatementName]?: Checked<N> } = {
     rows: 2000,
     parameters: ({ queue }) => ({ queue_id: queue, after_id: FIRST_ID, limit: 1000 }),
   },
-  'changing/queue_empty': { planned: true, parameters: ({ queue }) => ({ queue_id: queue, force: false }) },
+  'changing/queue_empty': { planned: true, parameters: ({ queue }) => ({ queue_id: queue }) },
   'looking/explain_job': {
     planned: true,
     rows: 'queue',

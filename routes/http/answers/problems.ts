@@ -94,7 +94,7 @@ const TITLES: Record<ProblemCode, string> = {
 /** How to do over HTTP what a refusal speaks of. */
 const OVER_HTTP: Partial<Record<ProblemCode, string>> = {
   unauthorized: ': send it as "Authorization: Bearer <key>".',
-  queue_not_empty: ' To delete them too, use ?force=true.',
+  queue_not_empty: ' With ?force=true, the queue is deleted all the same.',
 };
 
 /** A problem document (RFC 9457). */

@@ -52,7 +52,7 @@ const MEANINGS: { [code in ProblemCode]?: string } = {
   lease_lost: 'The lease is over, or another worker holds the job',
   job_leased: 'A worker has leased the job',
   job_finished: 'The job is finished',
-  queue_not_empty: 'The queue still has jobs',
+  queue_not_empty: 'The queue still has jobs, or a batch that is not finished',
   queue_elsewhere: 'The queue is in another database than the request asks for, or is there already',
   queue_busy: 'The queue is being relocated, or an operation works on it',
   database_closed: 'The database takes no queues',
