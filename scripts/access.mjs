@@ -41,6 +41,7 @@ function looksAt(operationId, path, need) {
   }
   if (need.followUps) pairs.push(['each queue in `enqueue`: needs `produce`', '403']);
   if (need.batches) pairs.push(['the batch of each job by its id', '404']);
+  if (need.items) pairs.push(['the batch of each job by its id', '200, and 404 for the item']);
   if (operationId === 'settleJobs') pairs.push(['each queue in `claim`', '403']);
   if (need.narrowed && isList(operationId)) pairs.push(['what it lists', 'left out']);
   if (operationId === 'redriveQueue') pairs.push(['with `home`: the queue of each job', 'left out']);
