@@ -65,7 +65,7 @@ function functionOf({ id, summary, method, path, segments, query, headers, body,
     list.length > 0
       ? [`${key}: { ${list.map((one) => `${quoted(one.name)}: options.${snake(one.name)}`).join(', ')} }`]
       : [];
-  const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => `\${encodeURIComponent(${name})}`);
+  const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => `\${part(${name})}`);
   const request = [
     `method: '${method}'`,
     `path: ${segments.length > 0 ? `\`${url}\`` : `'${url}'`}`,
@@ -86,7 +86,7 @@ const quoted = (name) => (/^\w+$/.test(name) ? name : `'${name}'`);
 export const typescriptOf = ({ types, operations }) =>
   `// Generated from openapi/openapi.json by \`npm run generate\`. Do not edit.
 
-import type { Caller, CallOptions } from './caller.ts';
+import { type Caller, type CallOptions, part } from './caller.ts';
 
 ${types.map(declared).join('\n')}
 ${operations.map(functionOf).join('\n')}`;

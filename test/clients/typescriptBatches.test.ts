@@ -139,6 +139,12 @@ describe('a close', () => {
     expect(sent.map(({ call }) => call)).toEqual(Array(2).fill('POST /batches/b%2Fc/close'));
   });
 
+  test('of the id .. asks for that id, and for nothing that a URL makes of it', async () => {
+    const { producer, sent } = answered({ refused: 404, code: 'batch_not_found' });
+    await expect(producer.batchById('..').close()).rejects.toMatchObject({ code: 'batch_not_found' });
+    expect(sent.map(({ call }) => call)).toEqual(['POST /batches/%252E%252E/close']);
+  });
+
   test('of a closed batch is refused', async () => {
     const { producer } = answered({ refused: 409, code: 'batch_closed' });
     await expect(producer.batchById('b').close()).rejects.toMatchObject({ code: 'batch_closed' });

@@ -145,6 +145,8 @@ describe('queues by a part of their name', () => {
     expect((await service.call('GET', '/queues/%252E%252e')).body.name).toBe('..');
     expect((await service.call('POST', '/queues/%252e%252e/pause')).body.paused).toBe(true);
     expectProblem(await service.call('GET', '/queues/%252E'), 404, 'queue_not_found');
+    const group = await service.call('POST', '/queues/dotted/groups/%252E%252E/pause');
+    expect(group.body).toEqual({ queue: 'dotted', group: '..', paused: true });
     for (const name of ['%252E%252E%252E', '%2541', '%25', '%252F'])
       expectProblem(await service.call('GET', `/queues/${name}`), 400, 'invalid_request');
   });

@@ -6,6 +6,10 @@ export interface CallOptions {
   heard?(part: string): void;
 }
 
+/** A part of a path. A URL cannot have the parts `.` and `..`: fetch resolves them. Dibs reads them when they are encoded twice. */
+export const part = (name: string): string =>
+  /^\.\.?$/.test(name) ? name.replaceAll('.', '%252E') : encodeURIComponent(name);
+
 /** A request, as the generated operations make it. */
 export interface Call {
   method: string;

@@ -1,6 +1,6 @@
 // Generated from openapi/openapi.json by `npm run generate`. Do not edit.
 
-import type { Caller, CallOptions } from './caller.ts';
+import { type Caller, type CallOptions, part } from './caller.ts';
 
 /** An access key, without the key itself. */
 export interface AccessKey {
@@ -1298,7 +1298,7 @@ export const getJob = (
     payload_format?: PayloadFormat;
   } = {},
 ): Promise<Job> =>
-  client.request({ method: 'GET', path: `/jobs/${encodeURIComponent(id)}`, query: { wait_seconds: options.wait_seconds, payload_format: options.payload_format } }, options);
+  client.request({ method: 'GET', path: `/jobs/${part(id)}`, query: { wait_seconds: options.wait_seconds, payload_format: options.payload_format } }, options);
 
 /** Cancel a job */
 export const cancelJob = (
@@ -1306,7 +1306,7 @@ export const cancelJob = (
   id: string,
   options: CallOptions = {},
 ): Promise<Job> =>
-  client.request({ method: 'DELETE', path: `/jobs/${encodeURIComponent(id)}` }, options);
+  client.request({ method: 'DELETE', path: `/jobs/${part(id)}` }, options);
 
 /** Change a job that waits or is dead */
 export const changeJob = (
@@ -1315,7 +1315,7 @@ export const changeJob = (
   body: JobChange,
   options: CallOptions = {},
 ): Promise<Job> =>
-  client.request({ method: 'PATCH', path: `/jobs/${encodeURIComponent(id)}`, body }, options);
+  client.request({ method: 'PATCH', path: `/jobs/${part(id)}`, body }, options);
 
 /** Make a dead or scheduled job ready */
 export const retryJob = (
@@ -1323,7 +1323,7 @@ export const retryJob = (
   id: string,
   options: CallOptions = {},
 ): Promise<Job> =>
-  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/retry` }, options);
+  client.request({ method: 'POST', path: `/jobs/${part(id)}/retry` }, options);
 
 /** What happened to my job? */
 export const getJobHistory = (
@@ -1331,7 +1331,7 @@ export const getJobHistory = (
   id: string,
   options: CallOptions = {},
 ): Promise<JobHistory> =>
-  client.request({ method: 'GET', path: `/jobs/${encodeURIComponent(id)}/history` }, options);
+  client.request({ method: 'GET', path: `/jobs/${part(id)}/history` }, options);
 
 /** Why is my job not running? */
 export const explainJob = (
@@ -1339,7 +1339,7 @@ export const explainJob = (
   id: string,
   options: CallOptions = {},
 ): Promise<Explanation> =>
-  client.request({ method: 'GET', path: `/jobs/${encodeURIComponent(id)}/explain` }, options);
+  client.request({ method: 'GET', path: `/jobs/${part(id)}/explain` }, options);
 
 /** Why does my claim get nothing? */
 export const explainQueue = (
@@ -1347,7 +1347,7 @@ export const explainQueue = (
   queue: QueueName,
   options: CallOptions = {},
 ): Promise<QueueExplanation> =>
-  client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}/explain` }, options);
+  client.request({ method: 'GET', path: `/queues/${part(queue)}/explain` }, options);
 
 /** Why are jobs dead? */
 export const getQueueErrors = (
@@ -1355,7 +1355,7 @@ export const getQueueErrors = (
   queue: QueueName,
   options: CallOptions = {},
 ): Promise<QueueErrors> =>
-  client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}/errors` }, options);
+  client.request({ method: 'GET', path: `/queues/${part(queue)}/errors` }, options);
 
 /** Who works now? */
 export const listWorkers = (
@@ -1381,7 +1381,7 @@ export const ackJob = (
   body: AckRequest,
   options: CallOptions = {},
 ): Promise<Acked> =>
-  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/ack`, body }, options);
+  client.request({ method: 'POST', path: `/jobs/${part(id)}/ack`, body }, options);
 
 /** Fail an attempt: the job is retried after its backoff, or is dead */
 export const nackJob = (
@@ -1390,7 +1390,7 @@ export const nackJob = (
   body: NackRequest,
   options: CallOptions = {},
 ): Promise<Job> =>
-  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/nack`, body }, options);
+  client.request({ method: 'POST', path: `/jobs/${part(id)}/nack`, body }, options);
 
 /** Release a job: no attempt is charged */
 export const releaseJob = (
@@ -1399,7 +1399,7 @@ export const releaseJob = (
   body: ReleaseRequest,
   options: CallOptions = {},
 ): Promise<Job> =>
-  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/release`, body }, options);
+  client.request({ method: 'POST', path: `/jobs/${part(id)}/release`, body }, options);
 
 /** Extend a lease */
 export const extendLease = (
@@ -1408,7 +1408,7 @@ export const extendLease = (
   body: ExtendRequest,
   options: CallOptions = {},
 ): Promise<Extended> =>
-  client.request({ method: 'POST', path: `/jobs/${encodeURIComponent(id)}/extend`, body }, options);
+  client.request({ method: 'POST', path: `/jobs/${part(id)}/extend`, body }, options);
 
 /** Ack, nack, release and extend many jobs at once */
 export const settleJobs = (
@@ -1438,7 +1438,7 @@ export const getQueue = (
   queue: QueueName,
   options: CallOptions = {},
 ): Promise<Queue> =>
-  client.request({ method: 'GET', path: `/queues/${encodeURIComponent(queue)}` }, options);
+  client.request({ method: 'GET', path: `/queues/${part(queue)}` }, options);
 
 /** Configure a queue */
 export const configureQueue = (
@@ -1447,7 +1447,7 @@ export const configureQueue = (
   body: QueueConfig,
   options: CallOptions = {},
 ): Promise<Queue> =>
-  client.request({ method: 'PUT', path: `/queues/${encodeURIComponent(queue)}`, body }, options);
+  client.request({ method: 'PUT', path: `/queues/${part(queue)}`, body }, options);
 
 /** Delete a queue */
 export const deleteQueue = (
@@ -1458,7 +1458,7 @@ export const deleteQueue = (
     force?: boolean;
   } = {},
 ): Promise<undefined> =>
-  client.request({ method: 'DELETE', path: `/queues/${encodeURIComponent(queue)}`, query: { force: options.force } }, options);
+  client.request({ method: 'DELETE', path: `/queues/${part(queue)}`, query: { force: options.force } }, options);
 
 /** Pause a queue */
 export const pauseQueue = (
@@ -1466,7 +1466,7 @@ export const pauseQueue = (
   queue: QueueName,
   options: CallOptions = {},
 ): Promise<Queue> =>
-  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/pause` }, options);
+  client.request({ method: 'POST', path: `/queues/${part(queue)}/pause` }, options);
 
 /** Resume a queue */
 export const resumeQueue = (
@@ -1474,7 +1474,7 @@ export const resumeQueue = (
   queue: QueueName,
   options: CallOptions = {},
 ): Promise<Queue> =>
-  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/resume` }, options);
+  client.request({ method: 'POST', path: `/queues/${part(queue)}/resume` }, options);
 
 /** Pause a group */
 export const pauseGroup = (
@@ -1483,7 +1483,7 @@ export const pauseGroup = (
   group: string,
   options: CallOptions = {},
 ): Promise<GroupStatus> =>
-  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/groups/${encodeURIComponent(group)}/pause` }, options);
+  client.request({ method: 'POST', path: `/queues/${part(queue)}/groups/${part(group)}/pause` }, options);
 
 /** Resume a group */
 export const resumeGroup = (
@@ -1492,7 +1492,7 @@ export const resumeGroup = (
   group: string,
   options: CallOptions = {},
 ): Promise<GroupStatus> =>
-  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/groups/${encodeURIComponent(group)}/resume` }, options);
+  client.request({ method: 'POST', path: `/queues/${part(queue)}/groups/${part(group)}/resume` }, options);
 
 /** Delete the jobs in some states */
 export const purgeQueue = (
@@ -1501,7 +1501,7 @@ export const purgeQueue = (
   body: PurgeRequest,
   options: CallOptions = {},
 ): Promise<Count> =>
-  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/purge`, body }, options);
+  client.request({ method: 'POST', path: `/queues/${part(queue)}/purge`, body }, options);
 
 /** Make dead jobs ready again */
 export const redriveQueue = (
@@ -1510,7 +1510,7 @@ export const redriveQueue = (
   body?: RedriveRequest,
   options: CallOptions = {},
 ): Promise<Count> =>
-  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/redrive`, body }, options);
+  client.request({ method: 'POST', path: `/queues/${part(queue)}/redrive`, body }, options);
 
 /** List the databases */
 export const listDatabases = (
@@ -1526,7 +1526,7 @@ export const configureDatabase = (
   body: DatabaseConfig,
   options: CallOptions = {},
 ): Promise<Database> =>
-  client.request({ method: 'PUT', path: `/databases/${encodeURIComponent(name)}`, body }, options);
+  client.request({ method: 'PUT', path: `/databases/${part(name)}`, body }, options);
 
 /** Create a batch: jobs that belong together, and what follows their end */
 export const createBatch = (
@@ -1562,7 +1562,7 @@ export const getBatch = (
     wait_seconds?: number;
   } = {},
 ): Promise<Batch> =>
-  client.request({ method: 'GET', path: `/batches/${encodeURIComponent(id)}`, query: { wait_seconds: options.wait_seconds } }, options);
+  client.request({ method: 'GET', path: `/batches/${part(id)}`, query: { wait_seconds: options.wait_seconds } }, options);
 
 /** Cancel a batch */
 export const cancelBatch = (
@@ -1570,7 +1570,7 @@ export const cancelBatch = (
   id: string,
   options: CallOptions = {},
 ): Promise<Batch> =>
-  client.request({ method: 'DELETE', path: `/batches/${encodeURIComponent(id)}` }, options);
+  client.request({ method: 'DELETE', path: `/batches/${part(id)}` }, options);
 
 /** What does my batch wait for? */
 export const explainBatch = (
@@ -1578,7 +1578,7 @@ export const explainBatch = (
   id: string,
   options: CallOptions = {},
 ): Promise<BatchExplanation> =>
-  client.request({ method: 'GET', path: `/batches/${encodeURIComponent(id)}/explain` }, options);
+  client.request({ method: 'GET', path: `/batches/${part(id)}/explain` }, options);
 
 /** Close a batch */
 export const closeBatch = (
@@ -1586,7 +1586,7 @@ export const closeBatch = (
   id: string,
   options: CallOptions = {},
 ): Promise<Batch> =>
-  client.request({ method: 'POST', path: `/batches/${encodeURIComponent(id)}/close` }, options);
+  client.request({ method: 'POST', path: `/batches/${part(id)}/close` }, options);
 
 /** Hold a session: leases that end when this connection is lost */
 export const holdSession = (
@@ -1626,7 +1626,7 @@ export const relocateQueue = (
   body: RelocateRequest,
   options: CallOptions = {},
 ): Promise<Operation> =>
-  client.request({ method: 'POST', path: `/queues/${encodeURIComponent(queue)}/relocate`, body }, options);
+  client.request({ method: 'POST', path: `/queues/${part(queue)}/relocate`, body }, options);
 
 /** Get an operation */
 export const getOperation = (
@@ -1634,7 +1634,7 @@ export const getOperation = (
   id: string,
   options: CallOptions = {},
 ): Promise<Operation> =>
-  client.request({ method: 'GET', path: `/operations/${encodeURIComponent(id)}` }, options);
+  client.request({ method: 'GET', path: `/operations/${part(id)}` }, options);
 
 /** Stop an operation */
 export const stopOperation = (
@@ -1642,7 +1642,7 @@ export const stopOperation = (
   id: string,
   options: CallOptions = {},
 ): Promise<Operation> =>
-  client.request({ method: 'DELETE', path: `/operations/${encodeURIComponent(id)}` }, options);
+  client.request({ method: 'DELETE', path: `/operations/${part(id)}` }, options);
 
 /** All queues at a glance, those with trouble first */
 export const getOverview = (
@@ -1684,7 +1684,7 @@ export const getSchedule = (
   name: ScheduleName,
   options: CallOptions = {},
 ): Promise<Schedule> =>
-  client.request({ method: 'GET', path: `/schedules/${encodeURIComponent(name)}` }, options);
+  client.request({ method: 'GET', path: `/schedules/${part(name)}` }, options);
 
 /** Create a schedule, or replace it whole */
 export const putSchedule = (
@@ -1693,7 +1693,7 @@ export const putSchedule = (
   body: ScheduleSpec,
   options: CallOptions = {},
 ): Promise<Schedule> =>
-  client.request({ method: 'PUT', path: `/schedules/${encodeURIComponent(name)}`, body }, options);
+  client.request({ method: 'PUT', path: `/schedules/${part(name)}`, body }, options);
 
 /** Delete a schedule */
 export const deleteSchedule = (
@@ -1701,7 +1701,7 @@ export const deleteSchedule = (
   name: ScheduleName,
   options: CallOptions = {},
 ): Promise<undefined> =>
-  client.request({ method: 'DELETE', path: `/schedules/${encodeURIComponent(name)}` }, options);
+  client.request({ method: 'DELETE', path: `/schedules/${part(name)}` }, options);
 
 /** Enqueue the job of a schedule now */
 export const triggerSchedule = (
@@ -1709,7 +1709,7 @@ export const triggerSchedule = (
   name: ScheduleName,
   options: CallOptions = {},
 ): Promise<Job> =>
-  client.request({ method: 'POST', path: `/schedules/${encodeURIComponent(name)}/trigger` }, options);
+  client.request({ method: 'POST', path: `/schedules/${part(name)}/trigger` }, options);
 
 /** List access keys, oldest first */
 export const listKeys = (
@@ -1737,7 +1737,7 @@ export const revokeKey = (
   id: string,
   options: CallOptions = {},
 ): Promise<undefined> =>
-  client.request({ method: 'DELETE', path: `/keys/${encodeURIComponent(id)}` }, options);
+  client.request({ method: 'DELETE', path: `/keys/${part(id)}` }, options);
 
 /** Give an access key a new secret */
 export const rotateKey = (
@@ -1746,7 +1746,7 @@ export const rotateKey = (
   body: KeyRotation,
   options: CallOptions = {},
 ): Promise<MadeKey> =>
-  client.request({ method: 'POST', path: `/keys/${encodeURIComponent(id)}/rotate`, body }, options);
+  client.request({ method: 'POST', path: `/keys/${part(id)}/rotate`, body }, options);
 
 /** Who did what with the scope admin, newest first */
 export const listAudit = (

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { may } from '../../api.ts';
+import { may, part } from '../../api.ts';
 import { Confirm, Do } from '../../dialogs.tsx';
 import type { Caller, Job } from '../../types.ts';
 import { EditJob } from '../edit.tsx';
@@ -58,7 +58,7 @@ export function Actions({ job, payload, reload, caller }: ActionsProps) {
           verb="Pause the group"
           asks={{
             method: 'POST',
-            path: `queues/${encodeURIComponent(job.queue)}/groups/${encodeURIComponent(job.group as string)}/pause`,
+            path: `queues/${part(job.queue)}/groups/${part(job.group as string)}/pause`,
           }}
           done={closeAndLook}
           close={close}
