@@ -1,6 +1,8 @@
 -- Sends dead letters back to the queues that they came from, each as a job with all of its attempts, at the position beside
 -- its id. Its new id ends with the number of that queue. What comes before that stays. A job of a group is blocked, and no head.
--- A job stays whose queue is not in this database, and one that somebody works on or holds at this moment.
+-- A job stays whose queue is not in this database, and one that somebody works on or holds at this moment. One whose unique key
+-- is held there stays, too. A transaction that takes the key at this moment may be one that somebody keeps open: the caller limits
+-- that wait.
 with batch as materialized (
   select j.id, j.state, j.unique_key, j.is_head, j.group_key, home.id as home_id, home.name as home
   from dibs.jobs j
@@ -8,6 +10,7 @@ with batch as materialized (
   where
     -- include shared/batch_by_id.sql
     and j.state::text in ('scheduled', 'ready', 'blocked', 'dead')
+    and (j.unique_key is null or not dibs.is_key_held(home.id, j.unique_key))
   for update of j skip locked
   for key share of home
 ),

@@ -38,6 +38,19 @@ export const heldUpAfter = (count: number, error: unknown): unknown =>
       )
     : error;
 
+/** Sends jobs. Where a transaction holds the unique key of one, halving finds that job: only it is left out. */
+export async function butForHeldKeys(ids: string[], send: (ids: string[]) => Promise<void>): Promise<void> {
+  try {
+    await send(ids);
+  } catch (error) {
+    if (!isKeyTaken(error) && !isKeyHeld(error)) throw error;
+    if (ids.length === 1) return;
+    const half = ids.length >> 1;
+    await butForHeldKeys(ids.slice(0, half), send);
+    await butForHeldKeys(ids.slice(half), send);
+  }
+}
+
 /** Makes dead jobs ready again by the thousand, in chunks. Each chunk is a transaction of its own. */
 export function createRedrive(context: {
   db: Database;
@@ -55,33 +68,23 @@ export function createRedrive(context: {
     on: Db,
     back: (jobs: number) => void,
   ) {
-    if (dead.length === 0) return;
-    try {
-      const queue_id = queue.id;
-      const rows = await arrivals.watch(
-        () => [queue_id],
-        async () => {
-          const places = await positionsFor(db, dead);
-          return on.query(statements.redrive, {
-            queue_id,
-            states: ['dead'],
-            called_at,
-            ...places,
-          });
-        },
-      );
-      await regainIfThere({ db, notifier }, rows);
-      notifier.ready(queue.name);
-      back(rows.length);
-      await groups.advanceAfter(rows);
-    } catch (error) {
-      if (!isKeyTaken(error) && !isKeyHeld(error)) throw error;
-      // A transaction holds one of the keys. Halving finds the job of that key: only that job stays dead.
-      if (dead.length === 1) return;
-      const half = dead.length >> 1;
-      await redriveAll(queue, dead.slice(0, half), called_at, on, back);
-      await redriveAll(queue, dead.slice(half), called_at, on, back);
-    }
+    const queue_id = queue.id;
+    const rows = await arrivals.watch(
+      () => [queue_id],
+      async () => {
+        const places = await positionsFor(db, dead);
+        return on.query(statements.redrive, {
+          queue_id,
+          states: ['dead'],
+          called_at,
+          ...places,
+        });
+      },
+    );
+    await regainIfThere({ db, notifier }, rows);
+    notifier.ready(queue.name);
+    back(rows.length);
+    await groups.advanceAfter(rows);
   }
 
   /** Makes dead jobs ready again, oldest first, with all their attempts. Returns their number. */
@@ -115,7 +118,9 @@ export function createRedrive(context: {
         // moment cannot come back either: the next one of the page takes its place under the limit.
         const wanted = firstOfKeys(page.filter((job) => job.wanted)).map((job) => job.id);
         while (wanted.length > 0 && count < limit)
-          await redriveAll(queue, wanted.splice(0, limit - count), called_at, on, back).catch((error) => {
+          await butForHeldKeys(wanted.splice(0, limit - count), (dead) =>
+            redriveAll(queue, dead, called_at, on, back),
+          ).catch((error) => {
             throw heldUpAfter(count, error);
           });
         return page.length;

@@ -1,8 +1,10 @@
 import type { BulkThrottle } from '../batching/bulkThrottle.ts';
+import { firstOfKeys } from '../enqueue/insert.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID, queueIdOf } from '../ids.ts';
 import { actAs, beginningWith } from '../postgres/act.ts';
+import { isKeyHeld } from '../postgres/errorClasses.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
@@ -11,7 +13,7 @@ import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import type { RedriveWish } from '../verbs/queues.ts';
 import { callTime } from './purge.ts';
-import { heldUpAfter } from './redrive.ts';
+import { butForHeldKeys, heldUpAfter } from './redrive.ts';
 
 interface Sent extends Moved {
   home: string;
@@ -20,7 +22,10 @@ interface Sent extends Moved {
 }
 
 const statements = {
-  page: planned('operations/dead_letters_page', row<{ id: string; wanted: boolean }>()),
+  page: planned(
+    'operations/dead_letters_page',
+    row<{ id: string; wanted: boolean; unique_key: string | null }>(),
+  ),
   send: planned('operations/send_home', row<Sent>()),
 };
 
@@ -38,7 +43,7 @@ export function createSendHome(context: {
   /** Sends those of a dead letter queue back that are there now. Returns their number. */
   return async function sendHome(queue: Queue, wish: RedriveWish): Promise<number> {
     const called_at = await callTime(db);
-    const inTurn = inTurnOf(db, { queue: queue.id, by: wish.by });
+    const inTurn = inTurnOf(db, { queue: queue.id, by: wish.by, hears: isKeyHeld });
     const on = beginningWith(inTurn, actAs(wish.by, 'redriven'));
     const limit = wish.limit ?? Number.POSITIVE_INFINITY;
     const chunk = throttle.chunks();
@@ -72,9 +77,9 @@ export function createSendHome(context: {
           limit: size,
         });
         after = page.at(-1)?.id ?? after;
-        const wanted = page.filter((job) => job.wanted).map((job) => job.id);
+        const wanted = firstOfKeys(page.filter((job) => job.wanted)).map((job) => job.id);
         while (wanted.length > 0 && count < limit)
-          await sendAll(wanted.splice(0, limit - count)).catch((error) => {
+          await butForHeldKeys(wanted.splice(0, limit - count), sendAll).catch((error) => {
             throw heldUpAfter(count, error);
           });
         return page.length;

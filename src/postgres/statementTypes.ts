@@ -2634,6 +2634,7 @@ export interface StatementTypes {
     columns: {
       id: string;
       wanted: boolean;
+      unique_key: string;
     };
   };
   'operations/delete': {

@@ -433,6 +433,47 @@ describe('a redrive with home', () => {
     expect(await lettersOf()).toHaveLength(1);
   });
 
+  describe('leaves letters whose unique_key is held there, and sends all others', () => {
+    /** A letter with a key: those of dead jobs have none. */
+    const keyed = (unique_key: string, payload: unknown, from = queue) =>
+      at.enqueue({ queue: letters, unique_key, payload, headers: { 'dibs-dead-from': from } });
+    const diesThere = async () => at.settle('nack', await at.claimOne(letters), { retry: false });
+
+    test('by another job, by a window, or by a transaction that is open', async () => {
+      await keyed('of a job', 1);
+      await keyed('of a window', 2);
+      await keyed('of a transaction', 3);
+      await at.enqueue({ queue, unique_key: 'of a job', delay_seconds: 600 });
+      await at.enqueue({ queue, unique_key: 'of a window', unique_for_seconds: 600 });
+      await at.settle('ack', await at.claimOne(queue));
+      const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
+      await user.query(`select dibs.enqueue($1, unique_key => 'of a transaction')`, [queue]);
+      await keyed('free', 4);
+      await dies({ payload: 5 });
+      expect((await home({ limit: 1 })).count).toBe(1);
+      expect((await home()).count).toBe(1);
+      expect((await home()).count).toBe(0);
+      expect(await at.drain(queue)).toEqual([4, 5]);
+      await user.end('rollback');
+      expect((await home()).count).toBe(1);
+      expect(await at.drain(queue)).toEqual([3]);
+      expect((await lettersOf()).map(({ payload }) => payload)).toEqual([1, 2]);
+    });
+
+    test('of two of one key the first goes, and of two queues both', async () => {
+      const other = at.queueBeside(queue);
+      await at.configure(other, { dead_letter_queue: letters });
+      await keyed('k', 1);
+      await diesThere();
+      await keyed('k', 2, other);
+      await diesThere();
+      await keyed('k', 3);
+      expect((await home()).count).toBe(2);
+      expect(await at.drain([queue, other])).toEqual([1, 2]);
+      expect((await lettersOf()).map(({ payload }) => payload)).toEqual([3]);
+    });
+  });
+
   test('many go back: none is lost, none comes twice', async () => {
     await at.enqueueAll(Array.from({ length: 1000 }, (_, payload) => ({ queue, payload })));
     const leased = await at.claim(queue, { limit: 1000 });
