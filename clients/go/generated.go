@@ -989,7 +989,7 @@ type RedriveRequest struct {
 	Limit *int64 `json:"limit,omitempty"`
 	// Only those whose `last_error` contains this.
 	ErrorContains *string `json:"error_contains,omitempty"`
-	// In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. Default: false.
+	// In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came, if that has this `dead_letter_queue` now. `error_contains` looks at the header `dibs-dead-error`. Default: false.
 	Home *bool `json:"home,omitempty"`
 }
 

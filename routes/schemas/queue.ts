@@ -245,7 +245,7 @@ export const RedriveRequest = Type.Object(
     home: Type.Optional(
       Type.Boolean({
         description:
-          'In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. Default: false.',
+          'In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came, if that has this `dead_letter_queue` now. `error_contains` looks at the header `dibs-dead-error`. Default: false.',
       }),
     ),
   },

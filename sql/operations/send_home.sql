@@ -1,12 +1,14 @@
 -- Sends dead letters back to the queues that they came from, each as a job with all of its attempts, at the position beside
 -- its id. Its new id ends with the number of that queue. What comes before that stays. A job of a group is blocked, and no head.
--- A job stays whose queue is not in this database, and one that somebody works on or holds at this moment. One whose unique key
--- is held there stays, too. A transaction that takes the key at this moment may be one that somebody keeps open: the caller limits
+-- Whoever may enqueue here may write its headers. So a job goes only to a queue that has this one as its dead letter queue now.
+-- One that somebody works on or holds at this moment stays, and one whose unique key is held there. A transaction that takes the key at this moment may be one that somebody keeps open: the caller limits
 -- that wait.
 with batch as materialized (
   select j.id, j.state, j.unique_key, j.is_head, j.group_key, home.id as home_id, home.name as home
   from dibs.jobs j
-  join dibs.queues home on home.name = dibs.dead_letter_header(j.headers, 'dibs-dead-from')
+  join dibs.queues own on own.id = j.queue_id
+  join dibs.queues home
+    on home.name = dibs.dead_letter_header(j.headers, 'dibs-dead-from') and home.dead_letter_queue = own.name
   where
     -- include shared/batch_by_id.sql
     and j.state::text in ('scheduled', 'ready', 'blocked', 'dead')

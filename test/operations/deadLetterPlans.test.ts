@@ -10,7 +10,9 @@ const HISTORIES = { 'never analyzed': '', 'analyzed while empty': 'vacuum analyz
 
 /** Queue 1 has the letters of queue 2, and queue 3 as many jobs of its own. */
 async function makeLetters(client: pg.Client): Promise<void> {
-  await client.query(`insert into dibs.queues (id, name) values (1, 'letters'), (2, 'mail'), (3, 'other')`);
+  await client.query(
+    `insert into dibs.queues (id, name, dead_letter_queue) values (1, 'letters', null), (2, 'mail', 'letters'), (3, 'other', null)`,
+  );
   for (const queue of [1, 3])
     await client.query(
       `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload)

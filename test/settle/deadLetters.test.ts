@@ -433,6 +433,19 @@ describe('a redrive with home', () => {
     expect(await lettersOf()).toHaveLength(1);
   });
 
+  test('goes only to queues that send their dead jobs here now, whatever a header says', async () => {
+    const other = at.queueBeside(queue);
+    await at.configure(other, { dead_letter_queue: `${queue}.other` });
+    for (const from of [other, letters, queue])
+      await at.enqueue({ queue: letters, payload: from, headers: { 'dibs-dead-from': from } });
+    await at.configure(queue, {});
+    expect((await home()).count).toBe(0);
+    await at.configure(queue, { dead_letter_queue: letters });
+    expect((await home()).count).toBe(1);
+    expect(await at.drain(queue)).toEqual([queue]);
+    expect(await at.drain(letters)).toEqual([other, letters]);
+  });
+
   describe('leaves letters whose unique_key is held there, and sends all others', () => {
     /** A letter with a key: those of dead jobs have none. */
     const keyed = (unique_key: string, payload: unknown, from = queue) =>

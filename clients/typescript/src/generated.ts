@@ -983,7 +983,7 @@ export interface RedriveRequest {
   limit?: number;
   /** Only those whose `last_error` contains this. */
   error_contains?: string;
-  /** In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came. `error_contains` looks at the header `dibs-dead-error`. Default: false. */
+  /** In place of dead jobs, the dead letters of this queue that nobody works on: each goes back to the queue from which it came, if that has this `dead_letter_queue` now. `error_contains` looks at the header `dibs-dead-error`. Default: false. */
   home?: boolean;
 }
 
