@@ -399,8 +399,8 @@ begin
   end if;
   batch.succeeded := batch.cancelled + batch.dead = 0;
   update dibs.batches
-  set finished_at = coalesce(finished_at, now()), succeeded = batch.succeeded
-  where id = asked and (finished_at is null or succeeded <> batch.succeeded);
+  set finished_at = coalesce(finished_at, now()), ended_at = now(), succeeded = batch.succeeded
+  where id = asked;
 
   for follower in
     select * from dibs.batch_followers where batch_id = asked order by on_success
@@ -1433,6 +1433,7 @@ create table dibs.batches (
   completed bigint not null default 0,
   cancelled bigint not null default 0,
   dead bigint not null default 0,
+  ended_at timestamp with time zone,
   constraint batch_finished CHECK (((closed_at IS NOT NULL) OR (finished_at IS NULL))),
   constraint batch_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 256))),
   constraint batch_succeeded CHECK (((finished_at IS NOT NULL) OR (NOT succeeded))),

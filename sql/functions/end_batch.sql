@@ -34,8 +34,8 @@ begin
   end if;
   batch.succeeded := batch.cancelled + batch.dead = 0;
   update dibs.batches
-  set finished_at = coalesce(finished_at, now()), succeeded = batch.succeeded
-  where id = asked and (finished_at is null or succeeded <> batch.succeeded);
+  set finished_at = coalesce(finished_at, now()), ended_at = now(), succeeded = batch.succeeded
+  where id = asked;
 
   for follower in
     select * from dibs.batch_followers where batch_id = asked order by on_success

@@ -15,6 +15,7 @@ on conflict (id) do update set
   closed_at = null,
   cancelled_at = null,
   finished_at = null,
+  ended_at = null,
   succeeded = false,
   completed = excluded.completed,
   cancelled = excluded.cancelled,

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
+import { rowsOf } from '../support/statements.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -495,4 +498,34 @@ describe('an end that is not the last word', () => {
     await ackAll();
     expect(await waiting).toMatchObject({ state: 'succeeded' });
   });
+
+  test.each(['succeeded', 'ended'])(
+    'a batch that %s after a redrive is kept for an hour from then on, and tells its first end',
+    async (state) => {
+      const url = await databaseOf(service.databaseUrl, queue);
+      const client = await openClient(url);
+      const { id } = await create({ jobs: jobs(1), closed: true });
+      const later = () =>
+        client.query(
+          `update dibs.batches
+           set finished_at = finished_at - interval '61 minutes', ended_at = ended_at - interval '61 minutes'
+           where id = $1`,
+          [id],
+        );
+      const prune = () => rowsOf(client, 'batches/prune', {});
+      await dies();
+      await later();
+      const { finished_at } = await look(id);
+      await at.ok('POST', `/queues/${queue}/redrive`, {});
+      await prune();
+      expect(await look(id)).toMatchObject({ state: 'running', finished_at });
+      await (state === 'ended' ? dies() : ackAll());
+      await prune();
+      expect(await look(id)).toMatchObject({ state, finished_at });
+      await later();
+      await prune();
+      expectProblem(await service.call('GET', `/batches/${id}`), 404, 'batch_not_found');
+      await client.end();
+    },
+  );
 });
