@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { as, speakingAccess } from '../support/access.ts';
 import { openTransaction } from '../support/beside.ts';
-import { expectProblem, moves } from '../support/moves.ts';
+import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { databaseOf, onAll } from '../support/severalDatabases.ts';
 
@@ -190,6 +190,17 @@ describe('a job that becomes dead goes to the dead letter queue, as a new job', 
 
   test('a duplicate within the window of its key is told that it is dead', async () => {
     await dies({ unique_key: 'k', unique_for_seconds: 1000 });
+    expect(await at.enqueue({ queue, unique_key: 'k' })).toMatchObject({ deduplicated: true, state: 'dead' });
+  });
+
+  test.each([
+    ['its retention is over', { retention_seconds: 0.1 }, undefined],
+    ['it was purged', { retention_seconds: 1000 }, { states: ['cancelled'] }],
+  ])('also when %s', async (_, config, purged) => {
+    await at.configure(queue, { dead_letter_queue: letters, ...config });
+    const { id } = await dies({ unique_key: 'k', unique_for_seconds: 1000 });
+    if (purged) await at.ok('POST', `/queues/${queue}/purge`, purged);
+    await eventually(async () => expect((await service.call('GET', `/jobs/${id}`)).status).toBe(404));
     expect(await at.enqueue({ queue, unique_key: 'k' })).toMatchObject({ deduplicated: true, state: 'dead' });
   });
 
