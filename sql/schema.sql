@@ -321,7 +321,7 @@ begin
     set state = 'cancelled', moved_to = letter.id, lease_token = null
     where queue_id = new.queue_id and id = new.id;
   else
-    perform set_config('dibs.no_ack', 'on', true);
+    perform set_config('dibs.no_ack', 'dead', true);
     delete from dibs.jobs where queue_id = new.queue_id and id = new.id;
     perform set_config('dibs.no_ack', '', true);
   end if;
@@ -974,7 +974,7 @@ begin
     return null;
   elsif old.lease_token is not null and no_ack = '' then
     became := 'completed';
-  elsif old.state = 'dead' then
+  elsif old.state = 'dead' and no_ack = 'dead' then
     delete from dibs.batch_followers where batch_id = old.batch_id and on_success;
     return null;
   else

@@ -7,7 +7,7 @@ deleted as (
   where j.queue_id = :queue_id
     and j.id = any (array(select id from batch))
     and
-    -- include shared/no_ack.sql
+    -- include shared/no_ack.sql dead=cancelled
 )
 select
   (select count(*)::integer from batch) as count,

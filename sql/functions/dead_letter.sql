@@ -51,7 +51,7 @@ begin
     set state = 'cancelled', moved_to = letter.id, lease_token = null
     where queue_id = new.queue_id and id = new.id;
   else
-    perform set_config('dibs.no_ack', 'on', true);
+    perform set_config('dibs.no_ack', 'dead', true);
     delete from dibs.jobs where queue_id = new.queue_id and id = new.id;
     perform set_config('dibs.no_ack', '', true);
   end if;

@@ -1,7 +1,8 @@
 -- The trigger of dibs.jobs for jobs of batches that end, or come back from an end. See docs/decisions/0095-batches.md.
 -- A job that is deleted while a worker has its token was acked, unless the statement says that it is no ack
 -- (shared/no_ack.sql).
--- A dead job that is gone, or went to a dead letter queue, stays counted as dead. Then the batch can succeed no more.
+-- A dead job that somebody deletes counts as cancelled. One that was kept for long enough, or went to a dead letter queue, stays
+-- counted as dead. Then, too, the batch can succeed no more.
 create or replace function dibs.note_batch_end()
 returns trigger
 language plpgsql
@@ -21,7 +22,7 @@ begin
     return null;
   elsif old.lease_token is not null and no_ack = '' then
     became := 'completed';
-  elsif old.state = 'dead' then
+  elsif old.state = 'dead' and no_ack = 'dead' then
     delete from dibs.batch_followers where batch_id = old.batch_id and on_success;
     return null;
   else

@@ -13,7 +13,7 @@ with batch as materialized (
   limit (select :limit::integer)
   for update skip locked
 ),
--- include shared/delete_batch.sql
+-- include shared/delete_batch.sql dead=dead
 ,
 last as (
   select id, finished_at from batch order by finished_at desc, id desc limit 1

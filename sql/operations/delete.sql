@@ -5,5 +5,5 @@ with batch as materialized (
   where
     -- include shared/batch_by_id.sql
 ),
--- include shared/delete_batch.sql
+-- include shared/delete_batch.sql dead=cancelled
 select count(*)::integer as count from batch;

@@ -16,7 +16,7 @@ with batch as materialized (
   limit (select :limit::integer)
   for update skip locked
 ),
--- include shared/delete_batch.sql
+-- include shared/delete_batch.sql dead=cancelled
 select
   (select count(*)::integer from batch) as count,
   (select array_agg(group_key) filter (where group_key is not null) from batch) as groups,

@@ -13,7 +13,7 @@ with batch as materialized (
   limit (select :limit::integer)
   for update skip locked
 ),
--- include shared/delete_batch.sql
+-- include shared/delete_batch.sql dead=cancelled
 ,
 last as (
   select rank, fairness_key, position from batch order by rank desc, fairness_key desc, position desc limit 1

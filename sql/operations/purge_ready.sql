@@ -15,7 +15,7 @@ with batch as materialized (
   limit (select :limit::integer)
   for update skip locked
 ),
--- include shared/delete_batch.sql
+-- include shared/delete_batch.sql dead=cancelled
 ,
 last as (
   select rank, position from batch order by rank desc, position desc limit 1

@@ -58,7 +58,7 @@ deleted as (
   where
     -- include shared/batch_by_id.sql
     and
-    -- include shared/no_ack.sql
+    -- include shared/no_ack.sql dead=dead
 )
 insert into dibs.relay (id, queue_id, queue, moved, bytes)
 select

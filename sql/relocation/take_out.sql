@@ -20,7 +20,7 @@ taken as (
   where j.queue_id = :queue_id
     and j.id = any (array(select id from batch))
     and
-    -- include shared/no_ack.sql
+    -- include shared/no_ack.sql dead=dead
   returning j.*
 ),
 kept as (

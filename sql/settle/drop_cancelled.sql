@@ -14,5 +14,5 @@ delete from dibs.jobs j
 where j.queue_id = :queue_id
   and j.id = any (array(select id from batch))
   and
-  -- include shared/no_ack.sql
+  -- include shared/no_ack.sql dead=cancelled
 ;

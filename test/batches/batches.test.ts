@@ -302,11 +302,39 @@ describe('a job counts in its batch as it ended, also when it is gone', () => {
     expect(await look(id)).toMatchObject({ state: 'succeeded' });
   });
 
-  test('a dead one that is purged stays dead, and on_success can come no more', async () => {
-    const { id } = await create({ jobs: jobs(1), closed: true, ...FOLLOWERS() });
-    await dies();
-    await at.ok('POST', `/queues/${queue}/purge`, { states: ['dead'] });
-    expect(await look(id)).toMatchObject({ state: 'ended', followers: [], counts: counts({ dead: 1 }) });
+  describe('a dead one can be completed no more, so on_success comes never', () => {
+    const inJobs = () => `${queue}.jobs`;
+    const withOneDead = async () => {
+      const { id } = await create({ jobs: [{ queue: inJobs() }], closed: true, ...FOLLOWERS() });
+      await dies(inJobs());
+      return id;
+    };
+    const has = (some: object) => ({ state: 'ended', followers: [], counts: counts(some) });
+
+    test.each<[string, (job: string) => Promise<unknown>]>([
+      ['it is cancelled', (job) => at.ok('DELETE', `/jobs/${job}`)],
+      ['it is purged', () => at.ok('POST', `/queues/${inJobs()}/purge`, { states: ['dead'] })],
+      [
+        'an operation deletes it',
+        () => at.ok('POST', '/operations', { verb: 'delete', queue: inJobs(), filter: { states: ['dead'] } }),
+      ],
+      ['its queue is deleted', () => service.call('DELETE', `/queues/${inJobs()}?force=true`)],
+    ])('when %s: it counts as cancelled', async (_, remove) => {
+      const id = await withOneDead();
+      const [{ id: job }] = (await at.ok('GET', `/jobs?queue=${inJobs()}`)).jobs;
+      await remove(job);
+      await eventually(async () => expect(await look(id)).toMatchObject(has({ cancelled: 1 })));
+    });
+
+    test.each([
+      ['its dead_retention_seconds are over', () => ({ dead_retention_seconds: 0.1 })],
+      ['it goes to a dead letter queue', () => ({ dead_letter_queue: `${queue}.letters` })],
+    ])('when %s: it stays counted as dead', async (_, config) => {
+      await at.configure(inJobs(), config());
+      const id = await withOneDead();
+      await eventually(async () => expect((await at.ok('GET', `/jobs?queue=${inJobs()}`)).jobs).toEqual([]));
+      expect(await look(id)).toMatchObject(has({ dead: 1 }));
+    });
   });
 });
 
