@@ -86,8 +86,9 @@ export function queueRoutes(app: App): void {
         tags,
         summary: 'Configure a queue',
         description:
-          'Replaces the whole configuration, creating the queue when there is none. `database` says in which database a new ' +
-          'queue is, where there are several.',
+          'Replaces the whole configuration, creating the queue when there is none. A field that is left out takes its ' +
+          'default. To change one field, change it in the `config` of `getQueue`, and send all of that. `database` says ' +
+          'in which database a new queue is, where there are several.',
         answers: { 200: answerLike(Queue, { config: { ...DEFAULT_CONFIG, max_leased: 10 } }, 'The queue.') },
         refusals: ['too_many_queues', 'queue_elsewhere', 'queue_busy'],
       }),
