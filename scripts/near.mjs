@@ -91,6 +91,9 @@ function main() {
     return 0;
   }
   console.log(`Near the ${changed.length} changed files:\n  ${found.join('\n  ')}`);
+  // Tests of commands and of whole processes run on dist/.
+  const built = spawnSync(process.execPath, ['scripts/build.mjs'], { stdio: 'inherit' }).status ?? 1;
+  if (built !== 0) return built;
   return spawnSync('npx', ['vitest', 'run', ...found], { stdio: 'inherit' }).status ?? 1;
 }
 

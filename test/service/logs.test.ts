@@ -56,7 +56,7 @@ test('the version is in the log at the start, and in GET /version', async () => 
   expect(lines('is ready at')).toMatchObject([
     { level: 30, msg: expect.stringContaining(`Dibs ${version} `) },
   ]);
-  expect((await call('GET', '/version')).body).toEqual({ version, node: process.versions.node });
+  expect((await call('GET', '/version')).body).toMatchObject({ version });
 });
 
 test('OTEL_EXPORTER_OTLP_ENDPOINT alone sends spans to a collector', async () => {
