@@ -521,6 +521,8 @@ describe.skipIf(!hasBrowser)('the page', () => {
     [1280, false],
     [800, true],
     [390, false],
+    [360, false],
+    [320, false],
   ])('at %i pixels, dark %s: no screen is too wide, and axe finds nothing', async (width, isDark) => {
     const [dead = ''] = await bury('orders', 'boom', 1);
     const places = [
@@ -529,8 +531,16 @@ describe.skipIf(!hasBrowser)('the page', () => {
       '#/queues/orders',
       '#/queues/orders/jobs',
       '#/queues/orders/errors',
+      '#/queues/orders/workers',
       '#/queues/orders/config',
+      '#/nowhere',
     ];
+    const long = 'x'.repeat(128);
+    await enqueue(long);
+    await root('PUT', `/schedules/${long}`, { cron: '0 3 * * *', job: { queue: long } });
+    const retry = { verb: 'retry', queue: long, filter: { states: ['dead'] } };
+    places.push(`#/operations/${(await root('POST', '/operations', retry)).body.id}`);
+    places.push(`#/queues/${long}`, `#/schedules/${long}`);
     places.push(`#/jobs/${dead}`, '#/jobs', '#/workers', '#/schedules', '#/operations', '#/keys', '#/audit');
     const batch = { queue: 'orders', name: 'x'.repeat(256), jobs: [{ queue: 'orders' }] };
     places.push('#/batches', `#/batches/${(await root('POST', '/batches', batch)).body.id}`);
@@ -539,7 +549,10 @@ describe.skipIf(!hasBrowser)('the page', () => {
       async (page) => {
         for (const place of places) {
           await page.goto(`${at.base}/${place}`);
-          await page.locator('main table, main .empty, main form:visible, main .counts').first().waitFor();
+          await page
+            .locator('main table, main .empty, main form:visible, main .counts, main .bigprogress')
+            .first()
+            .waitFor();
           // The colours differ between light and dark, the rest does not.
           if (width > 500) expect([place, await axeFindings(page)]).toEqual([place, []]);
           const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
