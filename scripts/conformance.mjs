@@ -1,9 +1,9 @@
-// Puts the results of a run of the conformance suite into the table of docs/workers.md.
+// Puts the results of a run of the conformance suite into the table of docs/conformance.md.
 //   node scripts/conformance.mjs [results.jsonl ...]
 
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const PAGE = 'docs/workers.md';
+const PAGE = 'docs/conformance.md';
 const BEGIN = '<!-- conformance: written by scripts/conformance.mjs -->\n';
 const END = '<!-- /conformance -->';
 const LIBRARIES = ['TypeScript', 'dibs work', 'Python', 'Python asyncio', 'Go'];

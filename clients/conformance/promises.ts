@@ -36,7 +36,7 @@ export interface Promised {
 
 export const PROMISES: Promised[] = [];
 
-/** Adds a promise. The name is the row of the table in docs/workers.md. */
+/** Adds a promise. The name is the row of the table in docs/conformance.md. */
 export function promise(
   group: string,
   name: string,

@@ -25,7 +25,7 @@ export interface Library {
   lacks?: Lack[];
 }
 
-/** With CONFORMANCE_RESULTS, a line for each promise that was played: the table of docs/workers.md is made of them. */
+/** With CONFORMANCE_RESULTS, a line for each promise that was played: the table of docs/conformance.md is made of them. */
 function note(library: string, promise: string, verdict: 'kept' | 'broken' | 'not applicable'): void {
   const file = process.env.CONFORMANCE_RESULTS;
   if (file) appendFileSync(file, `${JSON.stringify({ library, promise, verdict })}\n`);
