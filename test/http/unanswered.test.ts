@@ -11,8 +11,9 @@ afterEach(async () => {
 });
 
 /** A connection that is watched, with a look every 50 ms, and its client. */
-async function watched() {
-  const unanswered = createUnanswered(50);
+async function watched(tables?: string[]) {
+  const warnings: string[] = [];
+  const unanswered = createUnanswered((line) => warnings.push(line), 50, tables);
   undo.push(unanswered.close);
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -28,7 +29,7 @@ async function watched() {
     server.close();
   });
   unanswered.watch(socket);
-  return { socket, client, write: (bytes: number) => socket.write(Buffer.alloc(bytes)) };
+  return { socket, client, warnings, write: (bytes: number) => socket.write(Buffer.alloc(bytes)) };
 }
 
 test.skipIf(process.platform !== 'linux')(
@@ -52,3 +53,22 @@ test('a connection whose client acknowledges what is sent is left alone', async 
   }
   expect(socket.destroyed).toBe(false);
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'the log says once that nobody tells what is acknowledged',
+  async () => {
+    const { warnings } = await watched(['/nowhere/tcp', '/nowhere/tcp6']);
+    await until(() => warnings.length > 0);
+    await sleep(200);
+    expect(warnings).toEqual([expect.stringMatching(/^a machine that vanishes .*\/nowhere\/tcp/)]);
+  },
+);
+
+test.skipIf(process.platform !== 'linux')(
+  'a machine without IPv6 has one of the tables, which is enough',
+  async () => {
+    const { warnings } = await watched(['/proc/self/net/tcp', '/nowhere/tcp6']);
+    await sleep(200);
+    expect(warnings).toEqual([]);
+  },
+);

@@ -14,6 +14,8 @@ declare module 'fastify' {
 const EVERY_MS = 3000;
 /** So many looks in a row that find more bytes without an acknowledgement than the one before: lines of 9 s. */
 const MOST_GROWN = 3;
+/** What Linux knows of TCP. Not /proc/net: that is gone where /proc shows processes only (ProcSubset=pid of systemd). */
+const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 
 /** What is known of a connection: its bytes without an acknowledgement at the last look, and how often these grew in a row. */
 interface Sent {
@@ -21,14 +23,13 @@ interface Sent {
   grown: number;
 }
 
-/** The inode of a connection's socket. Undefined where the system does not tell it. */
+const isLinux = process.platform === 'linux';
+
+/** The inode of a connection's socket. Undefined where it is none of the system's. @throws where /proc is not readable */
 function inodeOf(socket: Socket): string | undefined {
   const { fd } = (socket as unknown as { _handle?: { fd?: number } })._handle ?? {};
-  try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
-  } catch {
-    return undefined;
-  }
+  if (fd === undefined || fd < 0) return undefined;
+  return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
 }
 
 /** Adds how many bytes of each connection were sent and not acknowledged, by its inode. */
@@ -39,28 +40,48 @@ function readTable(text: string, bytesOf: Map<string, number>): void {
   }
 }
 
-/** `tx_queue` in proc_net_tcp(5). Empty where the system has no such files: only Linux has. */
-async function unacknowledged(): Promise<Map<string, number>> {
+/** `tx_queue` in proc_net_tcp(5). A machine without IPv6 has one table of two. @throws where there is none */
+async function unacknowledged(tables: string[]): Promise<Map<string, number>> {
   const bytesOf = new Map<string, number>();
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6'])
-    readTable(await readFile(file, 'latin1').catch(() => ''), bytesOf);
+  const read = await Promise.allSettled(
+    tables.map(async (table) => readTable(await readFile(table, 'latin1'), bytesOf)),
+  );
+  if (read.every(({ status }) => status === 'rejected')) throw (read[0] as PromiseRejectedResult).reason;
   return bytesOf;
 }
 
 /**
  * Closes connections to which something is written all the time, and from which no acknowledgement comes. A cable that is
- * cut and a machine without power close no connection, and TCP tries for 15 minutes (tcp_retries2 in tcp(7)).
+ * cut and a machine without power close no connection, and TCP tries for 15 minutes (tcp_retries2 in tcp(7)). `warn` hears once
+ * that the system does not tell what is acknowledged.
  */
-export function createUnanswered(everyMs = EVERY_MS) {
+export function createUnanswered(warn: (line: string) => void, everyMs = EVERY_MS, tables = TABLES) {
   const watched = new Map<Socket, Sent & { inode: string }>();
   let timer: NodeJS.Timeout | undefined;
   let isLooking = false;
+  let hasWarned = false;
+
+  function unreadable(error: unknown): void {
+    const { message } = error as Error;
+    if (!hasWarned) warn(`a machine that vanishes is noticed when TCP gives up, after minutes: ${message}`);
+    hasWarned = true;
+  }
+
+  function findInode(socket: Socket): string | undefined {
+    try {
+      return isLinux && !socket.destroyed ? inodeOf(socket) : undefined;
+    } catch (error) {
+      unreadable(error);
+      return undefined;
+    }
+  }
 
   async function look(): Promise<void> {
     if (isLooking) return;
     isLooking = true;
-    const bytesOf = await unacknowledged();
+    const bytesOf = await unacknowledged(tables).catch(unreadable);
     isLooking = false;
+    if (!bytesOf) return;
     for (const [socket, sent] of watched) {
       const bytes = bytesOf.get(sent.inode) ?? 0;
       if (bytes === 0 || bytes < sent.bytes) sent.grown = 0;
@@ -78,8 +99,8 @@ export function createUnanswered(everyMs = EVERY_MS) {
   return {
     /** From now on, until the returned function is called or the connection is closed. */
     watch(socket: Socket): () => void {
-      const inode = inodeOf(socket);
-      if (inode === undefined || watched.has(socket) || socket.destroyed) return () => undefined;
+      const inode = findInode(socket);
+      if (inode === undefined || watched.has(socket)) return () => undefined;
       function forget(): void {
         socket.off('close', forget);
         watched.delete(socket);
@@ -98,7 +119,7 @@ export function createUnanswered(everyMs = EVERY_MS) {
 }
 
 export function closeUnansweredConnections(app: App): void {
-  const unanswered = createUnanswered();
+  const unanswered = createUnanswered((line) => app.log.warn(line));
   app.decorate('closeUnanswered', unanswered.watch);
   app.addHook('onClose', async () => unanswered.close());
 }
