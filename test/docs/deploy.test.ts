@@ -196,6 +196,11 @@ describe('deploy/systemd/dibs.service', () => {
       expect(unit).toContain(`\n${line}\n`);
   });
 
+  test('its installation builds with the tools, and then leaves them out', () => {
+    const [installed] = /npm ci.*/.exec(unit) ?? [];
+    expect(installed).toMatch(/^npm ci && npm run build && npm ci --omit=dev\b/);
+  });
+
   test.skipIf(!has('systemd-analyze'))('systemd accepts it', () => {
     const { stderr } = spawnSync('systemd-analyze', ['verify', `${ROOT}deploy/systemd/dibs.service`], {
       encoding: 'utf8',
