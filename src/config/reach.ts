@@ -18,9 +18,16 @@ export interface Reach {
   auth: 'keys' | 'off' | undefined;
   /** A file with an access key that may do everything. */
   adminKeyFile: string | undefined;
-  /** Who may send requests besides programs on this machine. Undefined with AUTH=off: everybody. */
-  webPages: { hosts: string[]; origins: string[] } | undefined;
-  /** The origins whose pages may read answers. `*`: all; without access keys, pages of other sites are refused all the same. */
+  /** Who may send requests where nobody needs a key. */
+  webPages: {
+    /** Names that a `Host` may have, besides those of loopback. Undefined: any. */
+    hosts: string[] | undefined;
+    /** Origins whose pages may send requests, such as `http://localhost:3000`. */
+    origins: string[];
+    /** A `Host` may be any IP address, too. */
+    addresses: boolean;
+  };
+  /** The origins whose pages may read answers. `*`: all; where nobody needs a key, pages of other sites are refused all the same. */
   allowedOrigins: string[];
   /** The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: addresses, CIDRs, `loopback`. */
   trustProxy: string[];
@@ -41,16 +48,19 @@ export function readReach({ text, integer, choice, list, problems }: Variables):
     'ALLOWED_ORIGINS',
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
   );
+  const host = text('HOST');
+  // With AUTH=off on a network, nobody but ALLOWED_HOSTS says which names lead here.
+  const isAnyHost = auth === 'off' && hosts.length === 0 && !isLoopback(host);
   const port = integer('PORT');
   const metricsPort = integer('METRICS_PORT');
   if (metricsPort > 0 && metricsPort === port) problems.push('METRICS_PORT must be another port than PORT');
   return {
-    host: text('HOST'),
+    host,
     port,
     metricsPort,
     auth,
     adminKeyFile: text('ADMIN_KEY_FILE'),
-    webPages: auth === 'off' ? undefined : { hosts, origins },
+    webPages: { hosts: isAnyHost ? undefined : hosts, origins, addresses: auth === 'off' },
     allowedOrigins: origins,
     trustProxy: list('TRUST_PROXY', isProxy),
   };

@@ -32,7 +32,7 @@ test('an empty environment serves loopback with a PostgreSQL of its own', () => 
     accessLog: false,
     slowRoundTripMs: 1000,
     traces: false,
-    webPages: { hosts: [], origins: [] },
+    webPages: { hosts: [], origins: [], addresses: false },
     trustProxy: [],
     tls: undefined,
     limits: {
@@ -153,7 +153,7 @@ test('every variable is read', () => {
     accessLog: true,
     slowRoundTripMs: 250,
     traces: true,
-    webPages: undefined,
+    webPages: { hosts: undefined, origins: [], addresses: true },
     trustProxy: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1', 'loopback'],
     tls: { cert: '/tls/tls.crt', key: '/tls/tls.key', clientCa: '/tls/ca.crt' },
     limits: {
@@ -405,9 +405,8 @@ test('hosts and origins are lists, in small letters', () => {
   expect(readConfig(env).webPages).toEqual({
     hosts: ['dibs.internal', 'b'],
     origins: ['http://localhost:3000', 'https://a.example'],
+    addresses: false,
   });
-  expect(readConfig({ ...env, AUTH: 'off' }).webPages).toBe(undefined);
-  expect(readConfig({ ...env, AUTH: 'off' }).allowedOrigins).toHaveLength(2);
   expect(readConfig({ ALLOWED_ORIGINS: '*' }).allowedOrigins).toEqual(['*']);
 });
 

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
 import { ROOT, textOf } from '../support/sources.ts';
 
 /** What the Dockerfile copies from the repository. */
@@ -53,6 +54,21 @@ describe('the image', () => {
     });
     expect(services.dibs).not.toHaveProperty('privileged');
     expect(services.dibs).not.toHaveProperty('volumes');
+  });
+
+  test.each(['compose.yaml', 'deploy/compose.yaml'])('%s lets no web page act, under no name', (file) => {
+    const { parse } = createRequire(import.meta.url)('yaml') as { parse(text: string): unknown };
+    const { services } = parse(textOf(file)) as {
+      services: Record<string, { environment: Record<string, string> }>;
+    };
+    const replicas = Object.keys(services).filter((name) => name.startsWith('dibs'));
+    expect(replicas.length).toBeGreaterThan(0);
+    for (const name of replicas)
+      expect(readConfig(services[name]?.environment ?? {}).webPages).toEqual({
+        hosts: expect.arrayContaining(replicas),
+        origins: [],
+        addresses: true,
+      });
   });
 
   test('.ci/run is executable', () => {

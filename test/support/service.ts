@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { buildApp } from '../../routes/app.ts';
 import type { Certificates } from '../../routes/http/security/certificates.ts';
+import type { WebPages } from '../../routes/http/security/webPages.ts';
 import {
   type Access,
   type Auth,
@@ -57,7 +58,7 @@ export async function startService(
     trustProxy?: string[];
     /** Each line of the log, as an object. */
     onLog?: (line: Json) => void;
-    webPages?: { hosts: string[]; origins: string[] };
+    webPages?: WebPages;
     access?: Access;
     auth?: Auth;
     /** Whose tokens count beside keys. */

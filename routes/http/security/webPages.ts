@@ -1,13 +1,16 @@
+import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { isLoopback } from '../../../src/config.ts';
 import { Refusal } from '../../../src/errors.ts';
 
-/** Who may send requests besides programs on this machine. */
+/** Who may send requests where nobody needs a key, besides programs on this machine. */
 export interface WebPages {
-  /** Names that a `Host` may have, besides those of loopback. */
-  hosts: string[];
+  /** Names that a `Host` may have, besides those of loopback. Undefined: any. */
+  hosts: string[] | undefined;
   /** Origins whose pages may send requests, such as `http://localhost:3000`. */
   origins: string[];
+  /** A `Host` may be any IP address, too. Probes call by address, and no name of a site leads here under one. */
+  addresses?: boolean;
 }
 
 const forbidden = (detail: string) => new Refusal('forbidden', detail);
@@ -20,20 +23,21 @@ const nameIn = (host: string): string =>
     .toLowerCase();
 
 /**
- * Without keys, whoever reaches Dibs may do everything. A browser on this machine reaches it, too. So no page of another
- * site may act on Dibs: it cannot leave out `Origin` or `Sec-Fetch-Site` (Fetch Metadata Request Headers, W3C). A site
- * whose name leads to this machine (DNS rebinding) cannot leave out its name in `Host`.
+ * Without keys, whoever reaches Dibs may do everything. A browser on this machine or network reaches it, too. So no page of
+ * another site may act on Dibs: it cannot leave out `Origin` or `Sec-Fetch-Site` (Fetch Metadata Request Headers, W3C). A
+ * site whose name leads here (DNS rebinding) cannot leave out its name in `Host`.
  */
-export function pageCheck({ hosts, origins }: WebPages) {
+export function pageCheck({ hosts, origins, addresses = false }: WebPages) {
   /** Most requests have the same `Host` as the one before. */
   let allowed: string | undefined;
 
   function checkHost(host: string): void {
     const name = nameIn(host);
-    if (!isLoopback(name) && !hosts.includes(name))
+    const isOurs =
+      isLoopback(name) || hosts === undefined || hosts.includes(name) || (addresses && isIP(name) !== 0);
+    if (!isOurs)
       throw forbidden(
-        `Without access keys, Dibs answers to loopback names only, not to the host ${JSON.stringify(host)}. ` +
-          'ALLOWED_HOSTS adds names.',
+        `Without access keys, Dibs answers to loopback names and those in ALLOWED_HOSTS only, not to the host ${JSON.stringify(host)}.`,
       );
     allowed = host;
   }
@@ -42,8 +46,8 @@ export function pageCheck({ hosts, origins }: WebPages) {
     const { host, origin, 'sec-fetch-site': site } = headers;
     if (host !== undefined && host !== allowed) checkHost(host);
     if (origin !== undefined && origins.includes(origin)) return;
-    const isOwn = origin === undefined || origin === `${protocol}://${host}`;
-    if (isOwn && (site === undefined || site === 'same-origin' || site === 'none')) return;
+    if (site === 'same-origin' || site === 'none') return;
+    if (site === undefined && (origin === undefined || origin === `${protocol}://${host}`)) return;
     throw forbidden(
       'Without access keys, no web page of another site may send requests to Dibs. ALLOWED_ORIGINS adds origins.',
     );

@@ -6,7 +6,7 @@ export const ACCESS = {
     values: ['keys', 'off'],
     default: '',
     about:
-      'Without it, requests need an access key as soon as there is one. `keys`: always. `off`: never, everybody is served.',
+      'Without it, requests need an access key as soon as there is one. `keys`: always. `off`: never, but [web pages of other sites](operating.md#browsers) are refused.',
   },
   ADMIN_KEY_FILE: {
     kind: 'text',

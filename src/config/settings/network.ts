@@ -18,7 +18,8 @@ export const NETWORK = {
   ALLOWED_HOSTS: {
     kind: 'list',
     items: 'host names without ports',
-    about: 'Names that the `Host` header may have besides those of loopback: `dibs.internal`.',
+    about:
+      'Names that the `Host` header may have besides those of loopback, where nobody needs a key: `dibs.internal`.',
   },
   ALLOWED_ORIGINS: {
     kind: 'list',
