@@ -278,6 +278,29 @@ describe('a body', () => {
         expect((await service.call(method, path, nothing)).status, path).toBeLessThan(300);
   });
 
+  test('is refused with GET and HEAD, too, unless it is empty or {}', async () => {
+    await at.ok('PUT', '/queues/read', {});
+    const paths = ['/queues', '/queues/read', '/jobs?queue=read', '/metrics', '/healthz', '/openapi.json'];
+    for (const path of paths)
+      for (const ignored of [
+        { queue: 'mail' },
+        [],
+        null,
+        0,
+        '"x"',
+        '{',
+        'limit=5',
+        ' '.repeat(64 * 1024 + 1),
+      ]) {
+        await refused(['GET', path, ignored], 400, 'invalid_request', body);
+        expect((await service.call('HEAD', path, ignored)).status, path).toBe(400);
+      }
+    for (const path of paths)
+      for (const nothing of [undefined, '', {}, ' {} '])
+        for (const headers of [{}, { 'content-type': 'text/plain' }] as Record<string, string>[])
+          expect((await service.call('GET', path, nothing, headers)).status, path).toBe(200);
+  });
+
   test('of null is not an empty body', async () => {
     for (const path of ['/jobs', '/jobs/claim', '/jobs/settle', '/queues/q/purge', '/queues/q/redrive'])
       await refused(['POST', path, 'null'], 400, 'invalid_request', body);

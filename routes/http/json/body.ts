@@ -94,12 +94,29 @@ function refuseBody({ body }: FastifyRequest, _: FastifyReply, done: Done): void
   else done(unwantedBody());
 }
 
-const BODYLESS = ['GET', 'HEAD'];
+/** The same for GET and HEAD. Fastify does not read their bodies, whatever type they have. */
+function readAndRefuseBody(request: FastifyRequest, _: FastifyReply, done: Done): void {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
+  if (length === '0' && encoding === undefined) {
+    done();
+    return;
+  }
+  readBody(request, (error, bytes) => {
+    if (error) done(error);
+    else
+      parse(request, bytes as Buffer, (failed, body) =>
+        done(failed || !isEmpty(body) ? unwantedBody() : undefined),
+      );
+  });
+}
+
+const UNREAD = ['GET', 'HEAD'];
 
 /** Makes each route take its body, or go without one, as the OpenAPI document says. */
 export function checkPresenceOfBody(route: RouteOptions): void {
-  if ([route.method].flat().every((method) => BODYLESS.includes(method))) return;
-  if (route.config?.optionalBody) route.preValidation = noBodyIsEmpty;
+  if ([route.method].flat().every((method) => UNREAD.includes(method)))
+    route.preValidation = readAndRefuseBody;
+  else if (route.config?.optionalBody) route.preValidation = noBodyIsEmpty;
   else if ((route.schema as { body?: unknown } | undefined)?.body === undefined)
     route.preValidation = refuseBody;
 }
