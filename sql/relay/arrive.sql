@@ -1,5 +1,6 @@
 -- In the queue's own database: notes that a parcel has arrived, in the transaction that inserts its jobs. `is_new` is false for
--- one that arrived before. No row comes back when the queue is gone.
+-- one that arrived before. `there`: those of its jobs that are here already, under
+-- another number: the source was set back in time. No row comes back when the queue is gone.
 with queue as materialized (
   select id from dibs.queues where id = :queue_id for key share
 ),
@@ -12,4 +13,12 @@ arrived as (
   where last.number < excluded.number
   returning number
 )
-select exists (select from arrived) as is_new from queue;
+select
+  exists (select from arrived) as is_new,
+  array(
+    select j.id
+    from dibs.jobs j
+    where
+      -- include shared/batch_by_id.sql
+  ) as there
+from queue;

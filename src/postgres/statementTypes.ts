@@ -3368,9 +3368,11 @@ export interface StatementTypes {
       queue_id: number | null;
       source: string | null;
       number: number | null;
+      ids: (string | null)[] | null;
     };
     columns: {
       is_new: boolean;
+      there: (string | null)[];
     };
   };
   'relay/await': {

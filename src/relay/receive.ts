@@ -14,7 +14,7 @@ import { AS_QUEUE_SAYS } from '../queues/elsewhere.ts';
 import type { Notifier } from '../replicas/notifier.ts';
 import { putMoved } from './moved.ts';
 
-const arrive = planned('relay/arrive', row<{ is_new: boolean }>());
+const arrive = planned('relay/arrive', row<{ is_new: boolean; there: string[] }>());
 
 /** A job that waited in another database: as it was asked for there. */
 export interface RelayedJob extends RareFields {
@@ -124,6 +124,19 @@ export function createReceive(context: {
     return queue;
   }
 
+  /**
+   * Notes that a parcel has arrived. Returns those of its jobs that have not. Its database may have been set back in time, and sends
+   * jobs again under a higher number. @throws QueueGone
+   */
+  async function note(transaction: Db, parcel: Parcel): Promise<RelayedJob[]> {
+    const { source, queueId, number, jobs } = parcel;
+    const ids = jobs.map(({ id }) => id).toSorted();
+    const [noted] = await transaction.query(arrive, { queue_id: queueId, source, number, ids });
+    if (!noted) throw new QueueGone();
+    const there = new Set(noted.there);
+    return noted.is_new ? jobs.filter(({ id }) => !there.has(id)) : [];
+  }
+
   async function insertAll(transaction: Db, queue: Queue, jobs: RelayedJob[]): Promise<Arrived> {
     const made = new Map<string, Job>();
     const moved: Moved[] = [];
@@ -149,7 +162,7 @@ export function createReceive(context: {
    * returns the job that holds its key. @throws QueueGone
    */
   return async function receive(parcel: Parcel): Promise<Map<string, Job>> {
-    const { source, queueId, number, jobs } = parcel;
+    const { queueId } = parcel;
     await rest.asked(true);
     const queue = await queueOf(parcel);
     const turn = { queue: queueId, tryMs: SHORT_LOCK_WAIT_MS };
@@ -157,10 +170,12 @@ export function createReceive(context: {
       () => [queueId],
       async () => {
         const done = await inTurnOf(db, turn).transaction(async (transaction) => {
-          const arrived = jobs.map((job) => asOfNow(job, parcel));
-          const [noted] = await transaction.query(arrive, { queue_id: queueId, source, number });
-          if (!noted) throw new QueueGone();
-          return insertAll(transaction, queue, noted.is_new ? arrived : []);
+          const arriving = await note(transaction, parcel);
+          return insertAll(
+            transaction,
+            queue,
+            arriving.map((job) => asOfNow(job, parcel)),
+          );
         });
         await groups.lead([...done.made.values()]);
         return done;

@@ -269,6 +269,53 @@ test('a parcel that is sent again arrives once, also when its jobs are done and 
   expect((await target({ ...again, number: number + 1 })).size).toBe(1);
 });
 
+/** A standby of home was promoted that lacks its last commits: what had arrived waits there again, with what came since. */
+test('jobs that are there already have arrived: they come no second time, and hold up no others', async () => {
+  const url = databases.urls.get('home') as string;
+  const east = databases.urls.get('east') as string;
+  away = true;
+  const [, first] = await home().enqueue([
+    { queue: 'here' },
+    { queue: 'east.a', payload: payload('live') },
+    { queue: 'east.a', payload: payload('retained') },
+    { queue: 'east.a', payload: payload('moved') },
+  ]);
+  const line = { state: 'ready', attempt: 0, deliveries: 0, priority: 0, max_attempts: 5, is_paused: false };
+  const times = { run_at: first?.created_at, created_at: first?.created_at };
+  await onServer(
+    url,
+    `update dibs.relay set job = null, moved = $1 where (job).payload::text like '%moved%'`,
+    [JSON.stringify({ ...line, ...times, headers: '{}', payload: '"moved"', cancel_requested: false })],
+  );
+  await onServer(
+    url,
+    `update dibs.relay set job.unique_key = 'k', on_duplicate = 'replace' where (job).payload::text like '%retained%'`,
+  );
+  await onServer(url, 'create table kept as select * from dibs.relay');
+  away = false;
+  await home().relay.run();
+  expect(replica.errors).toEqual([]);
+  expect(await payloadsIn(databases, 'east.a')).toEqual(['live', 'retained', 'moved']);
+  await onServer(
+    east,
+    `update dibs.jobs set state = 'completed', finished_at = now() where payload::text = '"retained"'`,
+  );
+  const again = { queue: 'east.a', unique_key: 'k', payload: payload('holds the key since') };
+  await replica.at('east').enqueue([again]);
+  const before = await onServer(east, 'select * from dibs.jobs order by position');
+
+  await onServer(url, 'insert into dibs.relay overriding system value select * from kept');
+  await onServer(url, 'drop table kept');
+  const since = ['a', 'b'].map((value) => ({ queue: 'east.a', payload: payload(value) }));
+  const [, ...jobs] = await home().enqueue([{ queue: 'here' }, ...since]);
+  expect(jobs.map(({ state }) => state)).toEqual(['ready', 'ready']);
+  const after = await onServer(east, 'select * from dibs.jobs order by position');
+  expect(after.slice(0, 4)).toEqual(before);
+  expect(after.slice(4).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
+  expect(await waitingIn(databases, 'home')).toBe(0);
+  expect(replica.errors).toEqual([]);
+});
+
 test('what waits for a queue that is gone goes with it', async () => {
   away = true;
   await databases.place('east.gone', 'east');

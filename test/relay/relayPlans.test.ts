@@ -69,7 +69,7 @@ describe('a relay of 100,000 jobs for 1,000 queues', () => {
         'relay/sent_to': { parameters: { after: 0, limit: 100 }, rows: 100 },
         'relay/forget': { parameters: { queue_ids: [498, 499] }, rows: 2 + 2 * OF_QUEUE },
         'relay/queues': { parameters: { after: 0, limit: 1000 }, rows: QUEUES },
-        'relay/arrive': { parameters: { queue_id: 500, source: 'east', number: 2 }, rows: 0 },
+        'relay/arrive': { parameters: { queue_id: 500, source: 'east', number: 2, ids: [id] }, rows: 0 },
       });
 
       beforeAll(async () => {
