@@ -3,11 +3,21 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Asked, curlOf, Problem, send } from './api.ts';
 import { type Children, Field, ProblemBox } from './ui.tsx';
 
+/** Where the keyboard begins: at the first field, or else at a button that changes nothing. */
+const FIRST = [
+  'input:enabled, select:enabled, textarea:enabled',
+  'footer button:not(.small, .main, .grave)',
+  'footer button',
+];
+
 /** A modal. Escape closes it. */
 export function Dialog({ title, close, children }: { title: string; close: () => void } & Children) {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    ref.current?.showModal();
+    const dialog = ref.current;
+    dialog?.showModal();
+    const first = FIRST.map((what) => dialog?.querySelector<HTMLElement>(what)).find(Boolean);
+    first?.focus();
   }, []);
   return (
     <dialog ref={ref} aria-label={title} onClose={close}>

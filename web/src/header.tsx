@@ -4,6 +4,14 @@ import { live } from './poll.ts';
 import type { Overview } from './types.ts';
 import { A } from './ui.tsx';
 
+/** A link to a part of the page would be another screen: `#` names the screen. */
+function skip(): void {
+  const main = document.querySelector('main');
+  if (!main) return;
+  main.tabIndex = -1;
+  main.focus();
+}
+
 /** The head of every screen: where one can go, and who one is. */
 export function Header({
   at,
@@ -35,6 +43,9 @@ export function Header({
   ];
   return (
     <header class="top">
+      <button type="button" class="skip" onClick={skip}>
+        Skip to content
+      </button>
       <A to="#/" class="brand">
         Dibs
       </A>
