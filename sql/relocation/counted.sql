@@ -1,4 +1,5 @@
--- In home: the jobs of a relocation are counted. A dry run has ended then.
+-- In home: the jobs of a relocation are counted. A dry run has ended then. No row comes back when another replica has
+-- taken it or moved it on.
 update dibs.relocations
 set
   matched = :matched::bigint,
@@ -6,4 +7,5 @@ set
   phase = case when dry_run then 'ended' else phase end,
   state = case when dry_run then 'done' else state end,
   finished_at = case when dry_run then now() end
-where id = :id and phase = 'counting';
+where id = :id and phase = 'counting' and attempt = :attempt
+returning id;

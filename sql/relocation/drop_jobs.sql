@@ -1,8 +1,15 @@
--- In the source: the queue lives elsewhere. Deletes the next :limit of its jobs behind the id :after.
-with batch as materialized (
+-- In the source: the queue lives elsewhere. Deletes the next :limit of its jobs behind the id :after, as long
+-- as its note is that of this relocation.
+with record as materialized (
+  select
+  from dibs.relocating_queues
+  where queue_id = :queue_id and relocation = :relocation and role = 'leaving'
+  for share
+),
+batch as materialized (
   select j.id
   from dibs.relocating_jobs j
-  where j.queue_id = :queue_id and j.id > :after
+  where j.queue_id = :queue_id and j.id > :after and exists (select from record)
   order by j.queue_id, j.id
   limit (select :limit::integer)
 ),

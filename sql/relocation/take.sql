@@ -1,8 +1,8 @@
 -- In home: takes the next relocation on which no replica works, for :seconds: one between :databases, those that this replica
--- has. Callers take turns: :served has those that this
--- replica has worked for, the last one last.
+-- has. Callers take turns: :served has those that this replica has worked for, the last one last. Whoever had it before has another
+-- `attempt`, and changes nothing any more.
 update dibs.relocations
-set worked_until = now() + :seconds::double precision * interval '1 second'
+set worked_until = now() + :seconds::double precision * interval '1 second', attempt = attempt + 1
 where id = (
     select id
     from dibs.relocations

@@ -3608,12 +3608,16 @@ export interface StatementTypes {
       matched: number | null;
       hold_seconds: number | null;
       id: string | null;
+      attempt: number | null;
     };
-    columns: Record<never, never>;
+    columns: {
+      id: string;
+    };
   };
   'relocation/drop_jobs': {
     parameters: {
       queue_id: number | null;
+      relocation: string | null;
       after: string | null;
       limit: number | null;
     };
@@ -3625,6 +3629,7 @@ export interface StatementTypes {
   'relocation/drop_rest': {
     parameters: {
       queue_id: number | null;
+      relocation: string | null;
     };
     columns: Record<never, never>;
   };
@@ -3640,8 +3645,11 @@ export interface StatementTypes {
       error: string | null;
       id: string | null;
       from_phase: string | null;
+      attempt: number | null;
     };
-    columns: Record<never, never>;
+    columns: {
+      id: string;
+    };
   };
   'relocation/extend_leases': {
     parameters: {
@@ -3682,9 +3690,19 @@ export interface StatementTypes {
       seconds: number | null;
       done: number | null;
       id: string | null;
+      attempt: number | null;
     };
     columns: {
       is_stopped: boolean;
+    };
+  };
+  'relocation/has_arrived': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+    };
+    columns: {
+      has_arrived: boolean;
     };
   };
   'relocation/hold': {
@@ -3724,6 +3742,14 @@ export interface StatementTypes {
       created_at: string;
       finished_at: string;
     };
+  };
+  'relocation/is_mine': {
+    parameters: {
+      id: string | null;
+      phase: string | null;
+      attempt: number | null;
+    };
+    columns: Record<never, never>;
   };
   'relocation/jobs_in': {
     parameters: Record<never, never>;

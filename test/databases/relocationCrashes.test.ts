@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRecord } from '../../src/databases/relocation/record.ts';
 import { type Between, workOn } from '../../src/databases/relocation/work.ts';
 import { idSource } from '../../src/ids.ts';
-import { type Database, openDatabase } from '../../src/postgres/pool.ts';
+import { type Database, type Db, openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase, createOtherDatabase, onServer } from '../support/database.ts';
 import { type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -32,11 +33,19 @@ afterAll(async () => {
 interface Plan {
   at: number;
   when: 'before' | 'after';
+  /** It does not crash, but is frozen until this settles. */
+  thawed?: Promise<void>;
+  /** The statements within transactions are counted, in place of all others. */
+  isInside?: boolean;
 }
 
-/** A replica that crashes: nothing that it asks of a database is done after that, or answered, and its connections are closed. */
-function replica({ at, when }: Plan) {
+/**
+ * A replica that crashes: nothing that it asks of a database is done after that, or answered, and its connections are closed. Or one
+ * that is frozen, and then goes on as if nothing had happened.
+ */
+function replica({ at, when, thawed, isInside = false }: Plan) {
   let calls = 0;
+  let copyAt = 0;
   let isWithinLast = false;
   const never = new Promise<never>(() => undefined);
   const copying = new Set<pg.Client>();
@@ -48,6 +57,13 @@ function replica({ at, when }: Plan) {
     // A copy is one call with others in it. After it, these are done, too.
     if (isWithinLast) return run();
     const number = calls++;
+    if (thawed) {
+      if (number === at) tellCrash();
+      if (number > at || (number === at && when === 'before')) await thawed;
+      const answer = await run();
+      if (number === at) await thawed;
+      return answer;
+    }
     if (number !== at) return number < at ? run() : never;
     isWithinLast = when === 'after';
     if (isWithinLast) await run().catch(() => undefined);
@@ -57,17 +73,24 @@ function replica({ at, when }: Plan) {
     tellCrash();
     return never;
   }
+  const outside = <T>(run: () => Promise<T>): Promise<T> => (isInside ? run() : call(run));
+  const within = (db: Db): Db => ({ query: (...args) => call(() => db.query(...args)) });
   const crashing = (db: Database): Database => ({
     ...db,
-    query: (...args) => call(() => db.query(...args)),
-    transaction: (...args) => call(() => db.transaction(...args)),
-    withOwnClient: (name, use) =>
-      call(() =>
+    query: (...args) => outside(() => db.query(...args)),
+    transaction: (work, turn) =>
+      outside(() =>
+        db.transaction((transaction) => work(isInside ? within(transaction) : transaction), turn),
+      ),
+    withOwnClient: (name, use) => {
+      copyAt ||= calls;
+      return outside(() =>
         db.withOwnClient(name, (client) => {
           copying.add(client);
           return use(client).finally(() => copying.delete(client));
         }),
-      ),
+      );
+    },
   });
   const engine = (name: string) =>
     ({
@@ -85,7 +108,13 @@ function replica({ at, when }: Plan) {
       },
       rooms: { repair: { lookAgain: () => undefined } },
     }) as unknown as Between['source'];
-  return { engine, record: createRecord(crashing(dbs.home as Database)), crash, calls: () => calls };
+  return {
+    engine,
+    record: createRecord(crashing(dbs.home as Database)),
+    crash,
+    calls: () => calls,
+    copyAt: () => copyAt,
+  };
 }
 
 const HEALTHY: Plan = { at: Number.POSITIVE_INFINITY, when: 'before' };
@@ -94,7 +123,7 @@ const home = <Row extends object>(text: string) => onServer<Row>(urls.home as st
 
 /** Works on the open relocation until the replica crashes, or it has ended. */
 async function work(plan: Plan) {
-  const { engine, record, crash, calls } = replica(plan);
+  const { engine, record, crash, calls, copyAt } = replica(plan);
   await home(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`);
   const stopping = new AbortController();
   const failures: unknown[] = [];
@@ -106,16 +135,16 @@ async function work(plan: Plan) {
       { record, stopping: stopping.signal, log: (error) => failures.push(error) },
     );
   });
-  await Promise.race([done, crash]);
-  stopping.abort();
-  return { calls: calls(), failures };
+  const ended = await Promise.race([done.then(() => true), crash.then(() => false)]);
+  if (!plan.thawed) stopping.abort();
+  return { calls: calls(), copyAt: copyAt(), failures, ended, done };
 }
 
 /** How its relocation ends. The replica of `service` may have taken it up meanwhile. */
 const endOf = (queue: string): Promise<string> =>
   until(async () => {
     const [row] = await home<{ state: string; phase: string }>(
-      `select state, phase from dibs.relocations where queue = '${queue}'`,
+      `select state, phase from dibs.relocations where queue = '${queue}' order by id desc`,
     );
     return row?.phase === 'ended' && row.state;
   });
@@ -129,6 +158,11 @@ async function begin(queue: string, source: string, target: string) {
     `select queue_id from dibs.placements where name = '${queue}'`,
   );
   const { queue_id } = place as { queue_id: number };
+  await relocate(queue, queue_id, source, target);
+  return { ids: body.jobs.map(({ id }: { id: string }) => id) as string[], queue_id };
+}
+
+async function relocate(queue: string, queue_id: number, source: string, target: string): Promise<void> {
   await replica(HEALTHY).record.insert({
     id: newId(0),
     queue_id,
@@ -138,7 +172,6 @@ async function begin(queue: string, source: string, target: string) {
     dry_run: false,
     actor: null,
   });
-  return { ids: body.jobs.map(({ id }: { id: string }) => id) as string[], queue_id };
 }
 
 /** Each job is there once, in the order of the queue, in one database. */
@@ -224,3 +257,93 @@ test.each(WAYS)(
   },
   600_000,
 );
+
+/** Replicas work on the last relocation of a queue until it has ended. */
+async function finish(queue: string): Promise<string> {
+  await until(async () => {
+    await work(HEALTHY);
+    const open = await home(`select from dibs.relocations where queue = '${queue}' and phase <> 'ended'`);
+    return open.length === 0;
+  });
+  return endOf(queue);
+}
+
+/** A replica that works on the open relocation and is frozen there. `ended`: it had ended before. */
+async function freeze(plan: Plan) {
+  let thaw: () => void = () => undefined;
+  const thawed = new Promise<void>((resolve) => {
+    thaw = resolve;
+  });
+  const { ended, done, failures } = await work({ ...plan, thawed });
+  const late = () => sleep(5000).then(() => 'still at work');
+  return {
+    ended,
+    /** It goes on. Returns what becomes of it. */
+    async thaw() {
+      thaw();
+      return { end: await Promise.race([done.then(() => 'stopped'), late()]), failures };
+    },
+  };
+}
+
+const MEANWHILE = [
+  'has ended',
+  'has ended, and the queue came back',
+  'has ended, and the queue leaves again',
+];
+
+test.each(WAYS.flatMap((way) => MEANWHILE.map((meanwhile) => [...way, meanwhile] as const)))(
+  'a frozen replica that relocated a queue from %s to %s changes nothing any more when it goes on after that %s',
+  async (source, target, meanwhile) => {
+    await begin(`thawed-${source}-${MEANWHILE.indexOf(meanwhile)}`, source, target);
+    const { calls, copyAt } = await work(HEALTHY);
+    for (let at = 1; at < calls; at++) {
+      const queue = `thawed-${source}-${MEANWHILE.indexOf(meanwhile)}-${at}`;
+      const { ids, queue_id } = await begin(queue, source, target);
+      const frozen = await freeze({ at, when: 'before' });
+      expect({ queue, end: await finish(queue) }).toEqual({ queue, end: 'done' });
+      if (meanwhile !== MEANWHILE[0]) {
+        await relocate(queue, queue_id, target, source);
+        expect({ queue, end: await finish(queue) }).toEqual({ queue, end: 'done' });
+      }
+      if (meanwhile === MEANWHILE[2]) {
+        await relocate(queue, queue_id, source, target);
+        await work({ at: copyAt, when: 'before' });
+      }
+      expect({ queue, ...(await frozen.thaw()) }).toEqual({ queue, end: 'stopped', failures: [] });
+      expect({ queue, end: await finish(queue) }).toEqual({ queue, end: 'done' });
+      await expectWhole(queue, queue_id, ids, meanwhile === MEANWHILE[1] ? source : target);
+    }
+  },
+  600_000,
+);
+
+test.each(WAYS.flatMap((way) => [false, true].map((isStopped) => [...way, isStopped] as const)))(
+  'a relocation from %s to %s leaves the queue whole though a replica is frozen within a transaction, stopped meanwhile: %s',
+  async (source, target, isStopped) => {
+    for (let at = 0, isOver = false; !isOver; at++) {
+      const queue = `inside-${source}-${isStopped}-${at}`;
+      const { ids, queue_id } = await begin(queue, source, target);
+      const frozen = await freeze({ at, when: 'after', isInside: true });
+      isOver = frozen.ended;
+      const stop = async () => {
+        if (isStopped) await home(`update dibs.relocations set is_stopped = true where queue = '${queue}'`);
+        return finish(queue);
+      };
+      const end = stop();
+      await Promise.race([end, sleep(400)]);
+      expect({ queue, ...(await frozen.thaw()) }).toEqual({ queue, end: 'stopped', failures: [] });
+      const state = await end;
+      await expectWhole(queue, queue_id, ids, state === 'done' ? target : source);
+    }
+  },
+  600_000,
+);
+
+test('a queue leaves a database that still has a note that a copy of it was refused there', async () => {
+  const { ids, queue_id } = await begin('noted', 'a', 'b');
+  const note = `insert into dibs.relocating_queues (queue_id, relocation, role, attempt) values (${queue_id}, '${newId(0)}', 'refused', 1)`;
+  await onServer(urls.a as string, note);
+  expect(await finish('noted')).toBe('done');
+  await expectWhole('noted', queue_id, ids, 'b');
+});

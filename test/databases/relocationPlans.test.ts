@@ -74,11 +74,11 @@ describe('1,000 queues with 100,000 jobs', () => {
           rows: 2 * LIMIT,
         },
         'relocation/drop_jobs': {
-          parameters: { queue_id: 950, after: FIRST_ID, limit: LIMIT },
+          parameters: { queue_id: 950, relocation: RELOCATION, after: FIRST_ID, limit: LIMIT },
           rows: 2 * LIMIT,
         },
         'relocation/windows_out': { parameters: { queue_id: 500, after: 'key', limit: LIMIT }, rows: LIMIT },
-        'relocation/drop_rest': { parameters: { queue_id: 500 }, rows: OF_QUEUE },
+        'relocation/drop_rest': { parameters: { queue_id: 500, relocation: RELOCATION }, rows: OF_QUEUE },
         'relocation/rest_out': { parameters: { queue_id: 950 }, rows: OF_QUEUE },
         'relocation/extend_leases': { parameters: { queue_id: 500, seconds: 5 }, rows: OF_QUEUE },
       };

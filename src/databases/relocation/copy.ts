@@ -6,7 +6,7 @@ import { rowsOf } from '../../postgres/client.ts';
 import type { Database } from '../../postgres/pool.ts';
 import { BEGIN, setSession } from '../../postgres/session.ts';
 import { planned, readSql } from '../../postgres/statements.ts';
-import type { Relocation } from './record.ts';
+import { NotWanted, type Relocation } from './record.ts';
 
 /** One statement copies so many windows, or records of idempotency keys. */
 const PAGE = 1000;
@@ -33,9 +33,6 @@ const statements = {
   restoreArrivals: planned('relocation/restore_arrivals'),
   extendLeases: planned('relocation/extend_leases'),
 };
-
-/** The copy is not wanted any more, or another replica has made it. */
-export class NotWanted extends Error {}
 
 /** The part of the driver's client that its types leave out. */
 const connectionOf = (client: pg.Client) => (client as unknown as { connection: pg.Connection }).connection;
@@ -112,16 +109,16 @@ async function bring(
 }
 
 /**
- * Copies a queue that has left its source into its target, by one transaction there. `mayCommit` is asked just before its commit.
+ * Copies a queue that has left its source into its target, by one transaction there. `beforeCommit` may still refuse it.
  * When `signal` is aborted before that, nothing of it is done.
- * @throws NotWanted where another copy has arrived, or this one may not commit
+ * @throws NotWanted where another copy has arrived
  */
 export function copyQueue(
   { source, target }: { source: Database; target: Database },
   relocation: Relocation,
-  how: { copied(rows: number): void; mayCommit(): Promise<boolean>; signal: AbortSignal },
+  how: { copied(rows: number): void; beforeCommit(): Promise<void>; signal: AbortSignal },
 ): Promise<void> {
-  const { copied, mayCommit, signal } = how;
+  const { copied, beforeCommit, signal } = how;
   return source.withOwnClient('dibs relocate', (from) =>
     target.withOwnClient('dibs relocate', async (into) => {
       const end = () => {
@@ -135,7 +132,7 @@ export function copyQueue(
           await setSession(client);
         }
         await bring({ source: from, target: into }, relocation, copied);
-        if (!(await mayCommit())) throw new NotWanted();
+        await beforeCommit();
         await into.query('commit');
       } finally {
         signal.removeEventListener('abort', end);

@@ -2,7 +2,7 @@ import { operationNotFound, QueueGone } from '../../errors.ts';
 import { isUuid } from '../../ids.ts';
 import { JOB_STATES } from '../../job.ts';
 import { boundsFor, tooManyRunning } from '../../operations/running.ts';
-import type { Database } from '../../postgres/pool.ts';
+import type { Database, Db } from '../../postgres/pool.ts';
 import { planned, row } from '../../postgres/statements.ts';
 import type { Operation, OperationList, OperationName, OperationPage } from '../../verbs/operations.ts';
 
@@ -13,6 +13,9 @@ import type { Operation, OperationList, OperationName, OperationPage } from '../
  */
 export type Phase = 'counting' | 'leaving' | 'arriving' | 'cleaning' | 'returning' | 'ended';
 
+/** This replica works on it no more: another one has taken it or moved it on, or it is asked to stop. */
+export class NotWanted extends Error {}
+
 /** A relocation that a replica works on. */
 export interface Relocation {
   id: string;
@@ -22,7 +25,7 @@ export interface Relocation {
   target: string;
   dry_run: boolean;
   phase: Phase;
-  /** The number of the copy that is made. */
+  /** It ascends with each replica that takes the relocation, and with each copy after one that was refused. */
   attempt: number;
   is_stopped: boolean;
   error: string | null;
@@ -60,6 +63,7 @@ type Shown = Pick<
 const statements = {
   take: planned('relocation/take', row<Relocation>()),
   goOn: planned('relocation/go_on', row<{ is_stopped: boolean }>()),
+  isMine: planned('relocation/is_mine'),
   counted: planned('relocation/counted'),
   nextPhase: planned('relocation/next_phase', row<{ attempt: number }>()),
   hold: planned('relocation/hold'),
@@ -98,35 +102,22 @@ async function insert(home: Database, { actor: by, ...values }: NewRelocation): 
   throw tooManyRunning(running?.own ?? 0, bounds);
 }
 
-/** The relocations of this Dibs, in home. */
-export function createRecord(home: Database) {
-  /** Goes to another phase, and does what belongs to that in the same transaction. */
-  async function next(
-    relocation: Relocation,
-    to: Phase,
-    how: { unlessStopped?: boolean; error?: string | undefined; with?: 'hold' | 'switch' } = {},
-  ): Promise<boolean> {
-    const { id, phase, attempt, queue_id, source, target } = relocation;
-    return home.transaction(async (transaction) => {
-      const [moved] = await transaction.query(statements.nextPhase, {
-        id,
-        from_phase: phase,
-        to_phase: to,
-        attempt,
-        unless_stopped: how.unlessStopped ?? false,
-        error: how.error ?? null,
-      });
-      if (!moved) return false;
-      if (how.with === 'hold') {
-        const held = await transaction.query(statements.hold, { queue_id, source, target });
-        if (held.length === 0) throw new QueueGone();
-      }
-      if (how.with === 'switch') await transaction.query(statements.switch, { queue_id });
-      Object.assign(relocation, { phase: to, attempt: moved.attempt, error: how.error ?? relocation.error });
-      return true;
-    });
-  }
+/** @throws NotWanted when a change of a relocation in home has met no row of this replica */
+function expectMine(rows: unknown[]): void {
+  if (rows.length === 0) throw new NotWanted();
+}
 
+async function end(
+  db: Db,
+  { id, phase, attempt }: Relocation,
+  state: 'done' | 'cancelled' | 'failed',
+  error: string | null = null,
+): Promise<void> {
+  expectMine(await db.query(statements.ended, { id, from_phase: phase, attempt, state, error }));
+}
+
+/** Relocations as whoever started them sees them. */
+function operationsOf(home: Database) {
   async function get({ id, visible = null }: OperationName): Promise<Operation> {
     const [found] = isUuid(id) ? await home.query(statements.find, { id, visible }) : [];
     if (!found) throw operationNotFound(id);
@@ -134,44 +125,6 @@ export function createRecord(home: Database) {
   }
 
   return {
-    next,
-
-    insert: (relocation: NewRelocation) => insert(home, relocation),
-
-    /** Takes a relocation between these databases on which nobody works. Callers in `served` had their turns. */
-    async take(databases: string[], served: string[]): Promise<Relocation | undefined> {
-      const [taken] = await home.query(statements.take, { seconds: LEASE_SECONDS, databases, served });
-      return taken;
-    },
-
-    /** Tells that somebody works on it. Returns whether it was asked to stop. */
-    async goOn(id: string, done?: number): Promise<boolean> {
-      const asked = { id, seconds: LEASE_SECONDS, done: done ?? null };
-      const [found] = await home.query(statements.goOn, asked);
-      return found?.is_stopped ?? true;
-    },
-
-    /** Nobody works on it any more. */
-    async leave(id: string): Promise<void> {
-      await home.query(statements.goOn, { id, seconds: 0, done: null });
-    },
-
-    async counted(id: string, matched: number, hold_seconds: number): Promise<void> {
-      await home.query(statements.counted, { id, matched, hold_seconds });
-    },
-
-    /** Calls for the queue go on in its source. `isGone`: it was deleted there before it could leave. */
-    async letGo({ queue_id }: Relocation, isGone: boolean): Promise<void> {
-      await home.transaction(async (transaction) => {
-        await transaction.query(statements.letGo, { queue_id });
-        if (isGone) await transaction.query(statements.remove, { queue_id });
-      });
-    },
-
-    async ended({ id, phase }: Relocation, state: 'done' | 'cancelled' | 'failed', error?: string) {
-      await home.query(statements.ended, { id, from_phase: phase, state, error: error ?? null });
-    },
-
     getOperation: get,
 
     async listOperations({
@@ -189,6 +142,100 @@ export function createRecord(home: Database) {
       if (isUuid(id)) await home.query(statements.stop, { id, visible });
       return get({ id, visible });
     },
+  };
+}
+
+/** The relocations of this Dibs, in home. What no replica works on any more, or another one does, changes nothing there. */
+export function createRecord(home: Database) {
+  /** Goes to another phase, and does what belongs to that in the same transaction. @throws NotWanted */
+  async function next(
+    relocation: Relocation,
+    to: Phase,
+    how: { unlessStopped?: boolean; error?: string | undefined; with?: 'hold' | 'switch' } = {},
+  ): Promise<void> {
+    const { id, phase, attempt, queue_id, source, target } = relocation;
+    const moved = await home.transaction(async (transaction) => {
+      const [moved] = await transaction.query(statements.nextPhase, {
+        id,
+        from_phase: phase,
+        to_phase: to,
+        attempt,
+        unless_stopped: how.unlessStopped ?? false,
+        error: how.error ?? null,
+      });
+      if (!moved) throw new NotWanted();
+      if (how.with === 'hold') {
+        const held = await transaction.query(statements.hold, { queue_id, source, target });
+        if (held.length === 0) throw new QueueGone();
+      }
+      if (how.with === 'switch') await transaction.query(statements.switch, { queue_id });
+      return moved;
+    });
+    // Before the commit has succeeded, the relocation is where it was.
+    Object.assign(relocation, { phase: to, attempt: moved.attempt, error: how.error ?? relocation.error });
+  }
+
+  return {
+    next,
+
+    insert: (relocation: NewRelocation) => insert(home, relocation),
+
+    /** Takes a relocation between these databases on which nobody works. Callers in `served` had their turns. */
+    async take(databases: string[], served: string[]): Promise<Relocation | undefined> {
+      const [taken] = await home.query(statements.take, { seconds: LEASE_SECONDS, databases, served });
+      return taken;
+    },
+
+    /** Tells that this replica works on it. Returns whether it was asked to stop. @throws NotWanted */
+    async goOn({ id, attempt }: Relocation, done: number): Promise<boolean> {
+      const [found] = await home.query(statements.goOn, { id, attempt, seconds: LEASE_SECONDS, done });
+      if (!found) throw new NotWanted();
+      return found.is_stopped;
+    },
+
+    /**
+     * Asks home whether this replica still works on it, in this phase. Whoever asks holds what the next replica waits for in that
+     * database. So that one finds what was changed. @throws NotWanted
+     */
+    async expectMine({ id, phase, attempt }: Relocation, db: Db = home): Promise<void> {
+      expectMine(await db.query(statements.isMine, { id, phase, attempt }));
+    },
+
+    /** Nobody works on it any more. */
+    async leave({ id, attempt }: Relocation): Promise<void> {
+      await home.query(statements.goOn, { id, attempt, seconds: 0, done: null });
+    },
+
+    /** @throws NotWanted */
+    async counted({ id, attempt }: Relocation, matched: number, hold_seconds: number): Promise<void> {
+      expectMine(await home.query(statements.counted, { id, attempt, matched, hold_seconds }));
+    },
+
+    /**
+     * It has ended, and calls for the queue go on in its source. `isGone`: it was deleted there before it could leave.
+     * @throws NotWanted
+     */
+    async cameBack(relocation: Relocation, state: 'cancelled' | 'failed', isGone: boolean): Promise<void> {
+      const { queue_id } = relocation;
+      await home.transaction(async (transaction) => {
+        await end(transaction, relocation, state);
+        await transaction.query(statements.letGo, { queue_id });
+        if (isGone) await transaction.query(statements.remove, { queue_id });
+      });
+      relocation.phase = 'ended';
+    },
+
+    /** @throws NotWanted */
+    async ended(
+      relocation: Relocation,
+      state: 'done' | 'cancelled' | 'failed',
+      error?: string,
+    ): Promise<void> {
+      await end(home, relocation, state, error);
+      relocation.phase = 'ended';
+    },
+
+    ...operationsOf(home),
   };
 }
 

@@ -6,10 +6,11 @@ import { FIRST_ID, LAST_ID } from '../../ids.ts';
 import { isLockTimeout } from '../../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../../postgres/lockWait.ts';
 import { causeOf } from '../../postgres/outageLog.ts';
-import { planned } from '../../postgres/statements.ts';
+import type { Db } from '../../postgres/pool.ts';
+import { planned, row } from '../../postgres/statements.ts';
 import { refuseBusy } from './busy.ts';
-import { copyQueue, NotWanted } from './copy.ts';
-import type { Record, Relocation } from './record.ts';
+import { copyQueue } from './copy.ts';
+import { NotWanted, type Record, type Relocation } from './record.ts';
 
 /** One statement takes so many jobs out, puts so many back, or deletes so many. */
 const SLICE = 2000;
@@ -29,6 +30,7 @@ const statements = {
   lock: planned('changing/queue_lock'),
   leave: planned('relocation/leave'),
   record: planned('relocation/record'),
+  hasArrived: planned('relocation/has_arrived', row<{ has_arrived: boolean }>()),
   takeOut: planned('relocation/take_out'),
   turnBack: planned('relocation/turn_back'),
   putBack: planned('relocation/put_back'),
@@ -70,13 +72,31 @@ function welcome({ base, rooms }: DatabaseEngine, queue: string): void {
 const adoptSessions = ({ name, base }: DatabaseEngine, queue_id: number): Promise<unknown> =>
   base.db.query(statements.adoptSessions, { queue_id, ended: name === HOME });
 
+/** Asks home, within a transaction in the database of `engine`. In home itself it asks by that transaction. @throws NotWanted */
+const expectMine = (record: Record, relocation: Relocation, engine: DatabaseEngine, transaction: Db) =>
+  record.expectMine(relocation, engine.name === HOME ? transaction : undefined);
+
+/** Whether the queue is in the target. */
+async function hasArrived({ relocation, target }: Context): Promise<boolean> {
+  const { id, queue_id } = relocation;
+  const [found] = await target.base.db.query(statements.hasArrived, { queue_id, relocation: id });
+  return found?.has_arrived ?? false;
+}
+
+/** The queue lives in the target from now on. @throws NotWanted */
+async function settle({ record, relocation, target }: Context): Promise<void> {
+  await adoptSessions(target, relocation.queue_id);
+  await record.next(relocation, 'cleaning', { with: 'switch' });
+  welcome(target, relocation.queue);
+}
+
 /** Counts the jobs. Then calls for the queue wait. */
 async function count({ record, relocation, source }: Context): Promise<void> {
-  const { id, queue_id, dry_run } = relocation;
+  const { queue_id, dry_run } = relocation;
   const [size] = await source.base.db.query(statements.size, { queue_id });
   const { jobs, bytes } = size as { jobs: number; bytes: number };
   const seconds = LEAST_SECONDS + jobs / JOBS_PER_SECOND + bytes / BYTES_PER_SECOND;
-  await record.counted(id, jobs, Math.ceil(seconds * 10) / 10);
+  await record.counted(relocation, jobs, Math.ceil(seconds * 10) / 10);
   if (dry_run) {
     relocation.phase = 'ended';
     return;
@@ -89,8 +109,8 @@ async function count({ record, relocation, source }: Context): Promise<void> {
 /** Whoever may see the queue reads why its relocation failed. */
 const namesNoOther = () => false;
 
-/** Takes the row of the queue out of the source, and then its jobs. @throws QueueGone; Refusal `queue_busy` */
-async function leave({ relocation, source, stop }: Context): Promise<void> {
+/** Takes the row of the queue out of the source, and then its jobs. @throws NotWanted; QueueGone; Refusal `queue_busy` */
+async function leave({ record, relocation, source, stop }: Context): Promise<void> {
   const { db, queues } = source.base;
   const { id, queue_id, queue } = relocation;
   const asked = { queue_id, relocation: id };
@@ -98,6 +118,7 @@ async function leave({ relocation, source, stop }: Context): Promise<void> {
     async (transaction) => {
       // A batch may have come since the relocation was asked for. Whoever makes one holds the queue until its commit.
       const held = await transaction.query(statements.lock, { queue_id });
+      await expectMine(record, relocation, source, transaction);
       if (held.length > 0) await refuseBusy(transaction, queue_id, queue, namesNoOther);
       await transaction.query(statements.leave, asked);
     },
@@ -106,7 +127,10 @@ async function leave({ relocation, source, stop }: Context): Promise<void> {
   queues.changed(queue);
   const [left] = await db.query(statements.record, { queue_id });
   if (!left) throw new QueueGone();
-  if (left.relocation !== id || left.role !== 'leaving') throw new NotWanted();
+  if (left.relocation !== id || left.role !== 'leaving') {
+    await record.expectMine(relocation);
+    throw new Error(`The note that the queue is ${left.role} by relocation ${left.relocation} is in the way`);
+  }
   for (let before = LAST_ID, count = SLICE; count === SLICE; ) {
     stop.throwIfAborted();
     const turn = { queue: queue_id };
@@ -123,50 +147,55 @@ async function leaveAndCopy(context: Context): Promise<void> {
   await copyQueue({ source: source.base.db, target: target.base.db }, relocation, {
     copied,
     signal: stop,
-    mayCommit: () => record.next(relocation, 'arriving', { unlessStopped: true }),
+    beforeCommit: () => record.next(relocation, 'arriving', { unlessStopped: true }),
   });
 }
 
-/** Looks whether the copy has arrived. If it has, the queue lives in the target from now on. */
-async function switchOver({ record, relocation, target }: Context): Promise<void> {
-  const { id, queue_id, queue, attempt } = relocation;
-  const { db } = target.base;
-  const [found] = await db.query(statements.record, { queue_id });
-  if (found?.relocation === id && found.role === 'arrived') {
-    await adoptSessions(target, queue_id);
-    if (!(await record.next(relocation, 'cleaning', { with: 'switch' }))) throw new NotWanted();
-    return welcome(target, queue);
-  }
-  const refused = await db.query(
-    statements.refuse,
-    { queue_id, relocation: id, attempt },
+/** Looks whether the copy has arrived. If it has, the queue lives in the target from now on. @throws NotWanted */
+async function switchOver(context: Context): Promise<void> {
+  const { record, relocation, target } = context;
+  const { id, queue_id, attempt } = relocation;
+  if (await hasArrived(context)) return settle(context);
+  const refused = await target.base.db.transaction(
+    async (transaction) => {
+      const rows = await transaction.query(statements.refuse, { queue_id, relocation: id, attempt });
+      await expectMine(record, relocation, target, transaction);
+      return rows;
+    },
     { queue: queue_id },
   );
-  if (refused.length > 0 && !(await record.next(relocation, 'leaving'))) throw new NotWanted();
+  if (refused.length > 0) await record.next(relocation, 'leaving');
 }
 
 /** Deletes what the source still has of the queue. */
 async function clean({ record, relocation, source, target }: Context): Promise<void> {
   const { id, queue_id } = relocation;
   const { db } = source.base;
+  const asked = { queue_id, relocation: id };
   for (let after = FIRST_ID, count = SLICE; count === SLICE; ) {
-    const [dropped] = await db.query(statements.dropJobs, { queue_id, after, limit: SLICE });
+    const [dropped] = await db.query(statements.dropJobs, { ...asked, after, limit: SLICE });
     count = dropped?.count ?? 0;
     after = dropped?.last_id ?? after;
   }
-  await db.query(statements.dropRest, { queue_id });
-  for (const engine of [source, target])
-    await engine.base.db.query(statements.forget, { queue_id, relocation: id });
+  await db.query(statements.dropRest, asked);
+  for (const engine of [source, target]) await engine.base.db.query(statements.forget, asked);
   await record.ended(relocation, 'done');
-  relocation.phase = 'ended';
 }
 
 /** Brings the queue back into its source, with all of its jobs. */
-async function comeBack({ record, relocation, source, target }: Context): Promise<void> {
+async function comeBack(context: Context): Promise<void> {
+  const { record, relocation, source, target } = context;
   const { id, queue_id, queue, is_stopped, error } = relocation;
   const { db, queues } = source.base;
   const asked = { queue_id, relocation: id };
-  const [turned] = await db.query(statements.turnBack, asked);
+  // Another replica may be about to let it leave. That holds the queue: see leave.
+  const [turned] = await db.transaction(
+    async (transaction) => {
+      await transaction.query(statements.lock, { queue_id });
+      return transaction.query(statements.turnBack, asked);
+    },
+    { queue: queue_id },
+  );
   if (turned) {
     for (let after = FIRST_ID, count = SLICE; count === SLICE; ) {
       const [put] = await db.query(statements.putBack, { ...asked, after, limit: SLICE });
@@ -184,9 +213,8 @@ async function comeBack({ record, relocation, source, target }: Context): Promis
   await target.base.db.query(statements.forget, asked).catch(() => undefined);
   queues.changed(queue);
   await adoptSessions(source, queue_id);
-  await record.letGo(relocation, (await queues.lookNow(queue)) === undefined);
-  await record.ended(relocation, is_stopped && error === null ? 'cancelled' : 'failed');
-  relocation.phase = 'ended';
+  const isGone = (await queues.lookNow(queue)) === undefined;
+  await record.cameBack(relocation, is_stopped && error === null ? 'cancelled' : 'failed', isGone);
   welcome(source, queue);
 }
 
@@ -216,21 +244,28 @@ export async function workOn(
 ): Promise<void> {
   const { record, stopping, log } = how;
   const asked = new AbortController();
+  const lost = new AbortController();
   let done = 0;
   const context: Context = {
     ...{ ...between, record, relocation },
-    stop: AbortSignal.any([asked.signal, stopping]),
+    stop: AbortSignal.any([asked.signal, lost.signal, stopping]),
     copied(jobs) {
       done += jobs;
     },
   };
 
   async function tell(): Promise<void> {
-    if (!(await record.goOn(relocation.id, done))) return;
+    if (!(await record.goOn(relocation, done))) return;
     relocation.is_stopped = true;
     asked.abort();
   }
-  const telling = setInterval(() => void tell().catch(() => undefined), TELL_MS);
+  const telling = setInterval(
+    () =>
+      void tell().catch((error) => {
+        if (error instanceof NotWanted) lost.abort(error);
+      }),
+    TELL_MS,
+  );
 
   /** It ends where calls do not wait yet, and comes back where they do. Later, it is too late. */
   async function giveUp(error?: string): Promise<void> {
@@ -238,10 +273,10 @@ export async function workOn(
     if (phase === 'leaving') await record.next(relocation, 'returning', { error });
     if (phase !== 'counting') return;
     await record.ended(relocation, error === undefined ? 'cancelled' : 'failed', error);
-    relocation.phase = 'ended';
   }
 
   async function step(): Promise<void> {
+    lost.signal.throwIfAborted();
     const { phase } = relocation;
     if (relocation.is_stopped && (phase === 'counting' || phase === 'leaving')) return giveUp();
     if (phase === 'ended') return;
@@ -252,14 +287,14 @@ export async function workOn(
   let failsSince: number | undefined;
   /** Returns whether this replica goes on. */
   async function afterFailure(error: unknown): Promise<boolean> {
-    if (stopping.aborted || error instanceof NotWanted) return false;
+    if (stopping.aborted || lost.signal.aborted || error instanceof NotWanted) return false;
     if (asked.signal.aborted && relocation.phase === 'leaving') return true;
     const passes = mayPass(error);
-    if (!passes && !(error instanceof Refusal))
-      log(error, `the relocation of the queue ${relocation.queue} met an error`);
     failsSince ??= performance.now();
     const isLong = performance.now() - failsSince > GIVE_UP_MS;
     if (!passes || isLong) await giveUp(whyOf(error));
+    if (!passes && !(error instanceof Refusal))
+      log(error, `the relocation of the queue ${relocation.queue} met an error`);
     await sleep(AGAIN_MS, undefined, { signal: stopping }).catch(() => undefined);
     return true;
   }
@@ -272,8 +307,10 @@ export async function workOn(
       } catch (error) {
         goesOn = await afterFailure(error);
       }
+  } catch (error) {
+    if (!(error instanceof NotWanted)) throw error;
   } finally {
     clearInterval(telling);
-    await record.leave(relocation.id).catch(() => undefined);
+    await record.leave(relocation).catch(() => undefined);
   }
 }
