@@ -1,7 +1,12 @@
-import { isOutage } from '../errors.ts';
+import { isOutage, unavailable } from '../errors.ts';
 import type { Crossing } from '../relay/relay.ts';
 import { awayOf, isAway, type Members } from './members.ts';
 import { beingRelocated, type Place, type Placements } from './placements.ts';
+
+const forgotten = (queueId: number) =>
+  unavailable(
+    `The database "home" has forgotten the queue with the number ${queueId}. See dibs doctor, and docs/operating.md.`,
+  );
 
 /** What the database `self` knows of the others, for jobs that go to queues there. */
 export function crossingOf(self: string, members: Members, placements: Placements): Crossing {
@@ -40,6 +45,8 @@ export function crossingOf(self: string, members: Members, placements: Placement
     async databaseOf(queueId, looksAgain) {
       const place = await placements.ofQueue(queueId, looksAgain);
       if (place && place.moving_to !== null) throw beingRelocated(place);
+      // What is on its way to a queue that home has forgotten waits. What goes to a deleted one goes with it.
+      if (!place && !(await placements.isDeleted(queueId))) throw forgotten(queueId);
       return place?.database;
     },
     at(database) {

@@ -48,6 +48,7 @@ const statements = {
   holdAlone: planned('databases/hold_alone', row<Place>()),
   remove: planned('databases/remove'),
   count: planned('databases/count'),
+  deleted: planned('databases/deleted', row<{ queue_id: number }>()),
 };
 
 /** Asks the databases that are there for a queue by its number. */
@@ -249,6 +250,10 @@ export function createPlacements(home: Database, lessons: Lessons, amongOthers: 
     },
 
     ofQueue,
+
+    /** Whether the queue with this number was deleted. One that has no place, and was not, is forgotten. */
+    isDeleted: async (queueId: number): Promise<boolean> =>
+      (await home.query(statements.deleted, { queue_id: queueId })).length > 0,
 
     /**
      * Gives those of these queues a place that have none: in the database `wish`, if it is given, else by the rule of

@@ -27,6 +27,8 @@ const statements = {
   placements: planned('transfer/placements', row<Placed>()),
   queuesElsewhere: planned('doctor/queues_elsewhere', row<{ id: number; name: string }>()),
   queuesMissing: planned('doctor/queues_missing', row<{ count: number }>()),
+  relayedQueues: planned('doctor/relayed_queues', row<{ id: number; name: string }>()),
+  forgottenQueues: planned('doctor/forgotten_queues', row<{ id: number; name: string }>()),
   waiting: planned('relay/waiting', row<{ jobs: number; oldest_seconds: number | null }>()),
 };
 
@@ -175,8 +177,26 @@ async function checkPlaces(one: Connected, home: Connected): Promise<Finding[]> 
   return [ok('places', `${ids.length - (missing?.count ?? 0)} queues are here, each in its place.${notYet}`)];
 }
 
+/** The queues for which jobs wait in a database, and that home has forgotten. */
+async function forgottenBy(home: Connected, { at }: Connected): Promise<string[]> {
+  const queues = await at((client) => rowsOf(client, statements.relayedQueues));
+  const ids = queues.map(({ id }) => id);
+  const names = queues.map(({ name }) => name);
+  const forgotten = await home.at((client) => rowsOf(client, statements.forgottenQueues, { ids, names }));
+  return forgotten.map(({ id, name }) => `${name} (${id})`);
+}
+
 /** Whether jobs for other databases arrive there. */
-async function checkRelay({ at }: Connected): Promise<Finding> {
+async function checkRelay(one: Connected, home: Connected): Promise<Finding> {
+  const { at } = one;
+  const forgotten = await forgottenBy(home, one);
+  if (forgotten.length > 0)
+    return problem(
+      'relay',
+      `Jobs wait here for queues that home has forgotten: ${listed(forgotten)}.`,
+      'Home has lost its last commits, or was restored. The jobs are kept, and are not sent.',
+      'Restart a replica: home learns which queues the other databases have. Queues that none of them has get their places by hand (docs/operating.md#home-that-has-lost-its-last-commits).',
+    );
   const [waiting] = await at((client) => rowsOf(client, statements.waiting, { most: MOST_WAITING }));
   const seconds = waiting?.oldest_seconds ?? 0;
   const found = `${waiting?.jobs ?? 0} jobs wait here to arrive in other databases`;
@@ -209,7 +229,7 @@ export const examineTogether = (databases: Databases, given: string[]): Promise<
     found.push(...(await checkVersions(all)));
     for (const one of belong) {
       for (const finding of await checkPlaces(one, home)) found.push({ database: one.name, ...finding });
-      found.push({ database: one.name, ...(await checkRelay(one)) });
+      found.push({ database: one.name, ...(await checkRelay(one, home)) });
     }
     return found;
   });

@@ -1088,6 +1088,14 @@ export interface StatementTypes {
       count_placements: unknown;
     };
   };
+  'databases/deleted': {
+    parameters: {
+      queue_id: number | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
   'databases/hold': {
     parameters: {
       names: (string | null)[] | TextArray | null;
@@ -1267,6 +1275,16 @@ export interface StatementTypes {
       sees_all: boolean;
     };
   };
+  'doctor/forgotten_queues': {
+    parameters: {
+      ids: (number | null)[] | null;
+      names: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: number;
+      name: string;
+    };
+  };
   'doctor/horizon': {
     parameters: Record<never, never>;
     columns: {
@@ -1307,6 +1325,13 @@ export interface StatementTypes {
     };
     columns: {
       count: number;
+    };
+  };
+  'doctor/relayed_queues': {
+    parameters: Record<never, never>;
+    columns: {
+      id: number;
+      name: string;
     };
   };
   'doctor/settings': {

@@ -20,8 +20,8 @@ export interface Places {
   /** The same, as it is now. Looks where the queue lives, if that is not known. */
   findElsewhere(queue: string): Promise<Place | undefined>;
   /**
-   * In which database the queue with this number lives now. Undefined: it is gone. `looksAgain`: what is known was wrong.
-   * @throws Refusal `unavailable` while that is not known
+   * In which database the queue with this number lives now. Undefined: it was deleted. `looksAgain`: what is known was wrong.
+   * @throws Refusal `unavailable` while that is not known, or home has forgotten the queue
    */
   databaseOf(queueId: number, looksAgain?: boolean): Promise<string | undefined>;
 }

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLearning } from '../../src/databases/learning.ts';
 import type { Members } from '../../src/databases/members.ts';
 import { createPlacements } from '../../src/databases/placements.ts';
+import { examineTogether } from '../../src/doctor/several.ts';
 import { queueIdOf } from '../../src/ids.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { onServer, openClient } from '../support/database.ts';
@@ -183,6 +185,65 @@ test('a relocation that home has forgotten is found: the queue is where its jobs
     expect(await placesOf('moved')).toMatchObject([{ database: 'b' }]);
     await expectServed(fresh, 'moved', id);
   });
+});
+
+/** Leaves a job on its way from a database to a queue, as a replica does that is killed. */
+const leaveOnItsWay = (database: string, queueId: number, queue: string) =>
+  onServer(
+    urlOf(database),
+    `with made as (select dibs.new_id($1) as id)
+     insert into dibs.relay (id, queue_id, queue, job, bytes)
+     select id, $1, $2, row(id, 0, null, 0, 5, null, '{}', '"precious"', null, null, null, null, null, null)::dibs.new_job, 10
+     from made
+     returning id`,
+    [queueId, queue],
+  ).then(([row]) => row?.id as string);
+
+const waitIn = async (database: string) => (await onServer(urlOf(database), 'select from dibs.relay')).length;
+
+const relayFindings = async () => {
+  const others = ['a', 'b'].map((name) => ({ name, url: urlOf(name) }));
+  const found = await examineTogether({ url: urlOf('home'), others }, ['a', 'b']);
+  return found.filter(({ check, database }) => check === 'relay' && database === 'b');
+};
+
+test('jobs on their way to a queue that home has forgotten, and no database has, wait, and arrive when it has its place again', async () => {
+  await one.call('PUT', '/queues/hnew', { database: 'home' });
+  const [{ queue_id: number } = { queue_id: 0 }] = await placesOf('hnew');
+  // Its place goes with it. It was not deleted: home never had it.
+  await onServer(urlOf('home'), "delete from dibs.queues where name = 'hnew'");
+  await cutOff('home');
+  const id = await leaveOnItsWay('b', number, 'hnew');
+  await withFresh(async (fresh) => {
+    await sleep(2000);
+    expect(await waitIn('b')).toBe(1);
+    expect(await fresh.call('GET', `/jobs/${id}`)).toMatchObject({
+      status: 200,
+      body: { state: 'scheduled' },
+    });
+    expect(await relayFindings()).toMatchObject([
+      {
+        level: 'problem',
+        found: `Jobs wait here for queues that home has forgotten: hnew (${number}).`,
+      },
+    ]);
+    await onServer(urlOf('home'), 'select dibs.adopt($1, $2, $3)', [[number], ['hnew'], 'home']);
+    await until(async () => (await waitIn('b')) === 0);
+    await expectServed(fresh, 'hnew', id);
+    expect(await relayFindings()).toMatchObject([{ level: 'ok' }]);
+  });
+});
+
+test('jobs on their way to a queue that was deleted go with it', async () => {
+  for (const database of ['home', 'a']) {
+    const queue = `deleted.${database}`;
+    await one.call('PUT', `/queues/${queue}`, { database });
+    const [place] = await placesOf(queue);
+    expect((await one.call('DELETE', `/queues/${queue}`)).status).toBe(204);
+    await leaveOnItsWay('b', place?.queue_id as number, queue);
+    await withFresh(async () => void (await until(async () => (await waitIn('b')) === 0)));
+    expect(await placesOf(queue)).toEqual([]);
+  }
 });
 
 /** Home as a process of its own knows it. */
