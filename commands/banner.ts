@@ -16,7 +16,7 @@ const firstJob = (address: string, needsKey: boolean) =>
   `curl -sS --fail-with-body${needsKey ? ' -H "authorization: Bearer $DIBS_KEY"' : ''} ${address}/jobs --json '{"queue": "mail", "payload": 1}'`;
 
 /** Where commands find a Dibs that nobody names to them. */
-const USUAL_ADDRESS = 'http://127.0.0.1:8080';
+export const USUAL_ADDRESS = 'http://127.0.0.1:8080';
 
 const demo = (address: string) =>
   address === USUAL_ADDRESS ? 'npm run demo' : `DIBS_URL=${address} npm run demo`;

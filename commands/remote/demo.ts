@@ -3,7 +3,7 @@ import { Client } from '../../clients/typescript/src/client.ts';
 import { ConnectionError } from '../../clients/typescript/src/errors.ts';
 import { getHealth } from '../../clients/typescript/src/generated.ts';
 import { readConfig } from '../../src/config.ts';
-import { addressOf } from '../banner.ts';
+import { addressOf, USUAL_ADDRESS } from '../banner.ts';
 import { count, counted } from '../counted.ts';
 import { mark, unmark, untilUnmarked } from '../demo/mark.ts';
 import { play, prepare, type Tally } from '../demo/play.ts';
@@ -42,14 +42,27 @@ const columns = (rows: [string, string][]): Shown => {
   return shownTogether(rows.map(([left, right]) => shown`  ${new Shown(left.padEnd(width))}${right}\n`));
 };
 
+/** What lets other commands find the Dibs of the demo, where they would ask another one. */
+function exported(
+  { terminal: { env } }: Session,
+  { context = env.DIBS_CONTEXT }: Options,
+  url: string,
+): string[] {
+  if (context !== undefined) return [`export DIBS_CONTEXT=${context}`];
+  const { DIBS_URL: _, ...rest } = env;
+  const { url: asked = USUAL_ADDRESS } = targetOf(rest);
+  return asked === url ? [] : [`export DIBS_URL=${url}`];
+}
+
 const welcome = (
   url: string,
   seconds: number,
+  first: string[],
 ): Shown => shown`The demo is at work at ${url} for ${lasting(seconds)}: eight queues, some 8 jobs a second.
 
 ${columns(QUEUES.map(({ name, shows }) => [name, shows]))}
 Look at these (without \`npm link\`, dibs is \`npx dibs\`):
-${columns([[`${url}/`, 'the dashboard'], ...LOOK])}
+${columns([[`${url}/`, 'the dashboard'], ...first.map((line): [string, string] => [line, 'so that these ask this Dibs']), ...LOOK])}
 Ctrl-C ends it and leaves the jobs. \`dibs demo --stop\` takes them away.`;
 
 const soFar = ({ enqueued, done, failed }: Tally) =>
@@ -103,7 +116,7 @@ async function start(session: Session, options: Options): Promise<undefined> {
   try {
     await mark(place.client, run);
     tally.enqueued = await prepare(place.client);
-    session.say(welcome(place.client.url, seconds));
+    session.say(welcome(place.client.url, seconds, exported(session, options, place.client.url)));
     void untilUnmarked(place.client, run, signal).then(end);
     const unwatch = watching(session.terminal, tally);
     await play(place.client, tally, signal).finally(unwatch);

@@ -50,7 +50,9 @@ export function createExplainBatch({ db, get }: { db: Db; get(name: BatchName): 
     if (batch.followers.includes('on_success') && counts.dead > 0)
       return explanation(
         'jobs_dead',
-        `It has ended. ${counts.dead} of its jobs are dead. When they are retried and completed, its on_success is enqueued.`,
+        counts.dead === 1
+          ? 'It has ended. 1 of its jobs is dead. When it is retried and completed, its on_success is enqueued.'
+          : `It has ended. ${counts.dead} of its jobs are dead. When they are retried and completed, its on_success is enqueued.`,
       );
     const [next] = batch.followers;
     const ends =

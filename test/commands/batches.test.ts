@@ -207,7 +207,7 @@ describe('batch', () => {
     await dies(queue);
     expect(await waiting).toMatchObject({ status: 1, stdout: expect.stringMatching(/^state +ended$/m) });
     expect((await dibs(['batch', id])).status).toBe(1);
-    expect(await ok(['batch', id, '--explain'])).toMatch(/1 of its jobs are dead.*\(jobs_dead\)$/);
+    expect(await ok(['batch', id, '--explain'])).toMatch(/1 of its jobs is dead.*\(jobs_dead\)$/);
     await ok(['redrive', queue]);
     await ack(queue);
     expect((await dibs(['batch', id, '--wait'])).status).toBe(0);

@@ -10,10 +10,12 @@ import { onTerminal } from '../support/terminal.ts';
 import { until } from '../support/until.ts';
 
 let service: Service;
+let address: string;
 let dibs: ReturnType<typeof cliAt>;
 beforeAll(async () => {
   service = await startService();
-  dibs = cliAt(await service.listen());
+  address = await service.listen();
+  dibs = cliAt(address);
 });
 afterAll(() => service.stop());
 
@@ -54,6 +56,8 @@ test('every screen has something to tell, and --stop takes away what the demo ma
   expect(stopped).toMatchObject({ status: 0, stderr: expect.stringContaining('8 queues and its schedule') });
   const ended = await running;
   expect(ended).toMatchObject({ status: 0, stderr: expect.stringContaining('dibs top') });
+  // What it lists asks this Dibs.
+  expect(ended.stderr).toContain(`  export DIBS_URL=${address} `);
   // The failures of its workers are part of it, and no news.
   expect(ended.stderr).not.toContain('failed at attempt');
   const told = JSON.parse(ended.stdout);

@@ -301,6 +301,27 @@ describe('a body', () => {
           expect((await service.call('GET', path, nothing, headers)).status, path).toBe(200);
   });
 
+  test('of {} that is not declared as JSON is told how to declare it', async () => {
+    for (const type of ['application/x-www-form-urlencoded', 'text/plain']) {
+      const { body } = await refused(
+        ['POST', '/queues/bare/pause', '{}', { 'content-type': type }],
+        400,
+        'invalid_request',
+      );
+      expect(body.detail).toBe(
+        'The body must be empty, or {} with the header "content-type: application/json": this operation takes none.',
+      );
+    }
+  });
+
+  test('with a byte order mark is told so', async () => {
+    for (const text of ['\ufeff{"queue": "mail"}', '\ufeff']) {
+      const answer = await refused(['POST', '/jobs', text], 400, 'invalid_request', body);
+      expect(answer.body.detail).toBe('The body must be JSON: it begins with a byte order mark (EF BB BF).');
+    }
+    expect((await service.call('POST', '/jobs', '{"queue": "mail", "payload": "\ufeff"}')).status).toBe(201);
+  });
+
   test('of null is not an empty body', async () => {
     for (const path of ['/jobs', '/jobs/claim', '/jobs/settle', '/queues/q/purge', '/queues/q/redrive'])
       await refused(['POST', path, 'null'], 400, 'invalid_request', body);

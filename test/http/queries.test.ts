@@ -57,6 +57,19 @@ describe('a query', () => {
     expect((await service.call('GET', '/jobs?group=%C3%A9%25')).status).toBe(200);
   });
 
+  test('with a parameter that is given twice is told so', async () => {
+    for (const [query, field] of [
+      ['limit=1&limit=2', '/limit'],
+      ['queue=a&queue=a', '/queue'],
+      ['limit=1&order=newest&order=oldest&order=newest', '/order'],
+      ['queue=a&limit=1&limit=x', '/limit'],
+    ] as const) {
+      const answer = await service.call('GET', `/jobs?${query}`);
+      expectProblem(answer, 400, 'invalid_request', field);
+      expect(answer.body.errors).toEqual([{ in: 'query', path: field, message: 'must not be given twice' }]);
+    }
+  });
+
   test('with an empty cursor is refused', async () => {
     for (const list of ['jobs', 'queues', 'schedules']) {
       await refused(`/${list}?cursor=`, '/cursor');

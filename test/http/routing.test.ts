@@ -37,6 +37,27 @@ describe('an unknown route', () => {
       );
   });
 
+  test('is one with a part that is empty, too', async () => {
+    for (const [method, path] of [
+      ['GET', '/jobs/'],
+      ['GET', '/jobs/?limit=1'],
+      ['DELETE', '/jobs/'],
+      ['GET', '/jobs//explain'],
+      ['GET', '/queues/'],
+      ['PUT', '/queues/'],
+      ['POST', '/queues//pause'],
+      ['GET', '/schedules/'],
+      ['GET', '/batches/'],
+      ['GET', '/operations/'],
+      ['DELETE', '/keys/'],
+    ] as [Method, string][])
+      expectProblem(
+        await service.call(method, path, ['POST', 'PUT'].includes(method) ? {} : undefined),
+        404,
+        'route_not_found',
+      );
+  });
+
   test('is refused before its body is read', async () => {
     for (const type of ['text/plain', 'application/json'])
       for (const body of ['not json', '\u0000', '', 'x'.repeat(17 * 2 ** 20)]) {

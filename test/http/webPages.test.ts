@@ -19,6 +19,8 @@ describe('without access keys', () => {
     ['a program on this machine', {}],
     ['a program that names the address', { host: '127.0.0.1:8080' }],
     ['IPv6', { host: '[::1]:8080' }],
+    ['a name that is absolute', { host: 'localhost.:8080' }],
+    ['a name that was added, and is absolute', { host: 'dibs.internal.' }],
     ['a name in capitals', { host: 'LOCALHOST:8080' }],
     ['a name that was added', { host: 'dibs.internal:8080' }],
     [
@@ -47,6 +49,7 @@ describe('without access keys', () => {
       'a page of such a name',
       { host: 'evil.example:8080', origin: 'http://evil.example:8080', 'sec-fetch-site': 'same-origin' },
     ],
+    ['a foreign name that is absolute', { host: 'localhost.evil.example.' }],
     ['a name that only begins like a loopback one', { host: '127.0.0.1.evil.example' }],
     ['a name that only ends like one that was added', { host: 'evil.dibs.internal' }],
   ] as [string, Record<string, string>][])('%s is forbidden, and nothing is done', async (_, headers) => {

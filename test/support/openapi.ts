@@ -32,7 +32,7 @@ ajv.addSchema({ ...document, $id: 'http://dibs.test/openapi.json' });
 const templates = Object.keys(paths)
   .map((template) => ({
     template,
-    pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]*')}$`),
+    pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))
   // A literal path goes before one with parameters.
   .sort((a, b) => Number(a.template.includes('{')) - Number(b.template.includes('{')));

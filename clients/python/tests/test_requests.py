@@ -211,6 +211,11 @@ class KeyTest(unittest.TestCase):
         self.assertIsInstance(error, ConnectionFailed)
         self.assertNotIn("topsecret", chain_of(error))
 
+    def test_a_connection_that_fails_says_where_it_went(self):
+        for url in ("http://127.0.0.1:1", "http://127.0.0.1:1/dibs", "http://[::1]:1", "https://localhost:1"):
+            error = failure_of(lambda: Client(url).get_queue("mail"))
+            self.assertIn(f"GET {url}/queues/mail: ", str(error))
+
 
 class TimesTest(unittest.TestCase):
     def test_every_length_is_taken_and_what_is_no_time_is_refused(self):

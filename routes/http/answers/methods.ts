@@ -26,6 +26,12 @@ function allowedAt(url: string, methodsOf: Methods): string[] | undefined {
   return template === undefined ? undefined : [...(methodsOf.get(template) as Set<string>)].sort();
 }
 
+/** `/jobs/` is no job without an id. What `*` stands for may be empty. */
+function hasEmptyPart(params: object): boolean {
+  for (const [name, value] of Object.entries(params)) if (value === '' && name !== '*') return true;
+  return false;
+}
+
 /**
  * Answers 404 where no route is, before the body is read. Call what this returns when all routes are there: from then on a
  * method that a path has no route for is 405, with `Allow`.
@@ -39,7 +45,8 @@ export function refuseUnknownRoutes(app: App): () => void {
   });
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) {
-      done();
+      if (hasEmptyPart(request.params as object)) routeNotFound(request, reply);
+      else done();
       return;
     }
     const isCommon = METHODS.some((method) => method === request.method);

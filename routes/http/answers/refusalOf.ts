@@ -35,11 +35,15 @@ export const wholeBody = (message: string) => invalidPart([{ in: 'body', path: '
 /** The refusal of a body where an operation takes none. */
 export const unwantedBody = () => wholeBody('must be empty: this operation takes none');
 
-const OF_BODY: ProblemCode[] = ['payload_too_large', 'unsupported_media_type'];
-
 /** Where an operation takes no body, the size or the type of one does not matter: it must not be there. */
-export const withoutBody = (refusal: Refusal<ProblemCode>): Refusal<ProblemCode> =>
-  OF_BODY.includes(refusal.code) ? unwantedBody() : refusal;
+export function withoutBody(refusal: Refusal<ProblemCode>): Refusal<ProblemCode> {
+  if (refusal.code === 'payload_too_large') return unwantedBody();
+  if (refusal.code !== 'unsupported_media_type') return refusal;
+  // It may be the {} of a client that did not declare it.
+  return wholeBody(
+    'must be empty, or {} with the header "content-type: application/json": this operation takes none',
+  );
+}
 
 /** The requests that Fastify itself refuses, by its error codes. */
 function fromFramework(error: FastifyError): Refusal<ProblemCode> | undefined {

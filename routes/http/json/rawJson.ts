@@ -49,6 +49,8 @@ const TOO_DEEP_IN_WORDS = `must nest at most ${MAX_DEPTH} levels deep`;
 /** Up to this size, a body becomes one text. A slice of a larger text would keep all of it in memory. */
 const SMALL_BYTES = 64 * 1024;
 
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
 type Open = OpenList | OpenObject;
 
 /** What comes next, apart from space. `item`: the first item of a list or object, or its end. `end`: a comma, or an end. */
@@ -79,6 +81,9 @@ export class JsonReader {
 
   constructor(bytes: Buffer, shape: RawShape | undefined) {
     if (!isUtf8(bytes)) throw wholeBody('must be UTF-8');
+    // Nobody sees it in what was sent. RFC 8259, 8.1: it must not be added.
+    if (bytes.indexOf(BYTE_ORDER_MARK) === 0)
+      throw new SyntaxError('it begins with a byte order mark (EF BB BF)');
     this.#bytes = bytes;
     this.#shape = shape;
     this.#text = bytes.length <= SMALL_BYTES && isAscii(bytes) ? bytes.toString('latin1') : undefined;

@@ -1,6 +1,7 @@
-import { Ajv, type AnySchema, type FormatDefinition, type ValidateFunction } from 'ajv';
+import { Ajv, type AnySchema, type ErrorObject, type FormatDefinition, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyServerOptions } from 'fastify';
+import { pointerTo } from './pointer.ts';
 import { patternOf, quickLengths } from './quickChecks.ts';
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
@@ -39,6 +40,13 @@ const READ: Record<string, (text: string) => unknown> = {
   boolean: (text) => (Object.hasOwn(BOOLEANS, text) ? BOOLEANS[text] : text),
 };
 
+/** A parameter that is given twice is a list. No parameter of ours is one. */
+function twiceIn(query: Record<string, unknown>): Partial<ErrorObject>[] | undefined {
+  const twice = Object.keys(query).find((name) => Array.isArray(query[name]));
+  if (twice === undefined) return undefined;
+  return [{ instancePath: pointerTo(twice), params: {}, message: 'must not be given twice' }];
+}
+
 /** Reads the numbers and booleans of a query, and then validates it. */
 function readThenValidate(schema: AnySchema, validate: ValidateFunction) {
   const { properties } = schema as { properties: Record<string, { type?: string }> };
@@ -52,10 +60,10 @@ function readThenValidate(schema: AnySchema, validate: ValidateFunction) {
       if (typeof text === 'string') query[name] = read(text);
     }
     const valid = validate(query);
-    readAndValidate.errors = validate.errors;
+    readAndValidate.errors = valid ? null : (twiceIn(query) ?? validate.errors);
     return valid;
   };
-  readAndValidate.errors = validate.errors;
+  readAndValidate.errors = null as Partial<ErrorObject>[] | null | undefined;
   return readAndValidate;
 }
 

@@ -15,10 +15,10 @@ export interface WebPages {
 
 const forbidden = (detail: string) => new Refusal('forbidden', detail);
 
-/** The name in a `Host`, without its port. */
+/** The name in a `Host`, without its port, and without the dot at the end that an absolute name may have. */
 const nameIn = (host: string): string =>
   host
-    .replace(/:\d*$/, '')
+    .replace(/\.?(:\d*)?$/, '')
     .replace(/^\[(.*)\]$/, '$1')
     .toLowerCase();
 

@@ -141,7 +141,7 @@ class Client(Operations):
         except Exception as error:
             connection.close()
             said = line(error)
-            failure = ConnectionFailed(without(key, f"{method} {target}: {said}"))
+            failure = ConnectionFailed(without(key, f"{method} {self._connections.origin}{target}: {said}"))
             if not key or key not in said:
                 failure.__cause__ = error
         except BaseException:

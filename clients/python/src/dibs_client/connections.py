@@ -37,6 +37,9 @@ class Connections:
 
     def __init__(self, url: str, context: ssl.SSLContext | None) -> None:
         self._is_tls, self._host, self._port, self.prefix = _address(url)
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        port = "" if self._port is None else f":{self._port}"
+        self.origin = f"{'https' if self._is_tls else 'http'}://{host}{port}"
         self._context = context
         self._idle: deque[http.client.HTTPConnection] = deque()
 
