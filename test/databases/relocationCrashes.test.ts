@@ -286,39 +286,46 @@ async function freeze(plan: Plan) {
   };
 }
 
+/**
+ * A replica is frozen at every so many of its calls. With FROZEN_EVERY=1 at each, and in more tests: that takes 15 minutes, because
+ * others wait for what it holds in a transaction.
+ */
+const FROZEN_EVERY = Number(process.env.FROZEN_EVERY ?? 6);
+const ofFrozen = <T>(all: T[]): T[] => (FROZEN_EVERY === 1 ? all : all.slice(0, 1));
+
 const MEANWHILE = [
+  'has ended, and the queue leaves again',
   'has ended',
   'has ended, and the queue came back',
-  'has ended, and the queue leaves again',
 ];
 
-test.each(WAYS.flatMap((way) => MEANWHILE.map((meanwhile) => [...way, meanwhile] as const)))(
+test.each(ofFrozen(WAYS.flatMap((way) => MEANWHILE.map((meanwhile) => [...way, meanwhile] as const))))(
   'a frozen replica that relocated a queue from %s to %s changes nothing any more when it goes on after that %s',
   async (source, target, meanwhile) => {
     await begin(`thawed-${source}-${MEANWHILE.indexOf(meanwhile)}`, source, target);
     const { calls, copyAt } = await work(HEALTHY);
-    for (let at = 1; at < calls; at++) {
+    for (let at = 1; at < calls; at += FROZEN_EVERY) {
       const queue = `thawed-${source}-${MEANWHILE.indexOf(meanwhile)}-${at}`;
       const { ids, queue_id } = await begin(queue, source, target);
       const frozen = await freeze({ at, when: 'before' });
       expect({ queue, end: await finish(queue) }).toEqual({ queue, end: 'done' });
-      if (meanwhile !== MEANWHILE[0]) {
+      if (meanwhile !== 'has ended') {
         await relocate(queue, queue_id, target, source);
         expect({ queue, end: await finish(queue) }).toEqual({ queue, end: 'done' });
       }
-      if (meanwhile === MEANWHILE[2]) {
+      if (meanwhile === MEANWHILE[0]) {
         await relocate(queue, queue_id, source, target);
         await work({ at: copyAt, when: 'before' });
       }
       expect({ queue, ...(await frozen.thaw()) }).toEqual({ queue, end: 'stopped', failures: [] });
       expect({ queue, end: await finish(queue) }).toEqual({ queue, end: 'done' });
-      await expectWhole(queue, queue_id, ids, meanwhile === MEANWHILE[1] ? source : target);
+      await expectWhole(queue, queue_id, ids, meanwhile === MEANWHILE[2] ? source : target);
     }
   },
   600_000,
 );
 
-test.each(WAYS.flatMap((way) => [false, true].map((isStopped) => [...way, isStopped] as const)))(
+test.each(ofFrozen(WAYS.flatMap((way) => [false, true].map((isStopped) => [...way, isStopped] as const))))(
   'a relocation from %s to %s leaves the queue whole though a replica is frozen within a transaction, stopped meanwhile: %s',
   async (source, target, isStopped) => {
     for (let at = 0, isOver = false; !isOver; at++) {
