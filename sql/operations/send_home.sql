@@ -1,8 +1,8 @@
 -- Sends dead letters back to the queues that they came from, each as a job with all of its attempts, at the position beside
 -- its id. Its new id ends with the number of that queue. What comes before that stays. A job of a group is blocked, and no head.
 -- Whoever may enqueue here may write its headers. So a job goes only to a queue that has this one as its dead letter queue now.
--- One that somebody works on or holds at this moment stays, and one whose unique key is held there. A transaction that takes the key at this moment may be one that somebody keeps open: the caller limits
--- that wait.
+-- One that somebody works on or holds at this moment stays, and one whose unique key is held there. A transaction that takes the key
+-- at this moment may be one that somebody keeps open: the caller limits that wait.
 with batch as materialized (
   select j.id, j.state, j.unique_key, j.is_head, j.group_key, home.id as home_id, home.name as home
   from dibs.jobs j

@@ -1,6 +1,6 @@
 -- In the queue's own database: notes that a parcel has arrived, in the transaction that inserts its jobs. `is_new` is false for
--- one that arrived before. `there`: those of its jobs that are here already, under
--- another number: the source was set back in time. No row comes back when the queue is gone.
+-- one that arrived before. `there`: those of its jobs that are here already, under another number: the source was set back in
+-- time. No row comes back when the queue is gone.
 with queue as materialized (
   select id from dibs.queues where id = :queue_id for key share
 ),
