@@ -4,9 +4,7 @@ with wanted as materialized (
   select
     :slots::integer as slots,
     not paused and max_leased is null and rate_jobs is null as is_open,
-    group_concurrency = 1 and not is_narrowing as has_one_head,
-    group_batches,
-    case when is_narrowing then group_concurrency end as most_running
+    -- include shared/group_limits.sql
   from dibs.queues
   where id = :queue_id
 ),

@@ -1,11 +1,8 @@
--- In the source: the queue lives elsewhere. Deletes the next :limit of its jobs behind the id :after, as long
--- as its note is that of this relocation.
-with record as materialized (
-  select
-  from dibs.relocating_queues
-  where queue_id = :queue_id and relocation = :relocation and role = 'leaving'
-  for share
-),
+-- In the source: the queue lives elsewhere. Deletes the next :limit of its jobs behind the id :after, as long as
+-- its note is that of this relocation.
+with
+-- include shared/relocating_note.sql role=leaving
+,
 batch as materialized (
   select j.id
   from dibs.relocating_jobs j

@@ -1,11 +1,8 @@
--- In the source: the queue lives elsewhere. Deletes what else it had here, as long as its note is that of
--- this relocation.
-with record as materialized (
-  select
-  from dibs.relocating_queues
-  where queue_id = :queue_id and relocation = :relocation and role = 'leaving'
-  for share
-),
+-- In the source: the queue lives elsewhere. Deletes what else it had here, as long as its note is that
+-- of this relocation.
+with
+-- include shared/relocating_note.sql role=leaving
+,
 claim_limit as (
   delete from dibs.claim_limits where queue_id = :queue_id and exists (select from record)
 ),

@@ -1,10 +1,7 @@
 -- In the source: puts the next :limit jobs behind the id :after back.
-with record as materialized (
-  select
-  from dibs.relocating_queues
-  where queue_id = :queue_id and relocation = :relocation and role = 'returning'
-  for share
-),
+with
+-- include shared/relocating_note.sql role=returning
+,
 batch as materialized (
   select j.id
   from dibs.relocating_jobs j

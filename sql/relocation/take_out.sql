@@ -2,12 +2,9 @@
 -- nobody can claim or settle them here. Returns how many, and the first of their ids.
 -- It goes from the last job to the first: a job of a group leaves before those that it waits for. So no group goes on here with a
 -- later job.
-with record as materialized (
-  select
-  from dibs.relocating_queues
-  where queue_id = :queue_id and relocation = :relocation and role = 'leaving'
-  for share
-),
+with
+-- include shared/relocating_note.sql role=leaving
+,
 batch as materialized (
   select j.id
   from dibs.jobs j

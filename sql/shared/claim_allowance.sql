@@ -8,9 +8,8 @@
 allowance as materialized (
   select
     not q.paused as is_open,
-    q.group_concurrency = 1 and not q.is_narrowing as has_one_head,
-    q.group_batches,
-    case when q.is_narrowing then q.group_concurrency end as most_running,
+    -- include shared/group_limits.sql
+    ,
     q.max_leased is not null as counted,
     q.rate_seconds * interval '1 second' / 500 as log_step,
     case

@@ -1,4 +1,4 @@
--- The ready jobs of a claim, and those that it may have: of each group, one.
+-- The ready jobs of a claim, and those that it may have.
 -- include shared/claim_ready.sql
 ,
 -- include shared/claim_firsts.sql line=rank,position
