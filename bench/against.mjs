@@ -19,7 +19,12 @@ const BATCH = 100;
 const AT_LEAST = 0.97;
 
 /** Each queue has one kind of load. */
-const job = { cycle: jobText('cycle'), batches: jobText('batches'), enqueue: jobText('enqueue') };
+const job = {
+  cycle: jobText('cycle'),
+  batches: jobText('batches'),
+  enqueue: jobText('enqueue'),
+  groups: jobText('groups', { group: '#' }),
+};
 
 /** CPU time, in microseconds, that the service and the database used for each of the things done. */
 async function measured({ base, pid }, seconds, load) {
@@ -37,6 +42,15 @@ const cycles = (connections, script) => (side, seconds) =>
   measured(side, seconds, async (url) => {
     const result = await cycle(url, 'cycle', job.cycle, { connections, seconds, script });
     return { rate: result.cycles, trouble: result.trouble };
+  });
+
+/** No two runs have a group in common. */
+let runs = 0;
+const groupCycles = (connections) => (side, seconds) =>
+  measured(side, seconds, async (url) => {
+    const args = ['groups', job.groups, `${++runs}-`];
+    const result = await wrk(url, { script: 'cycle', connections, seconds, args });
+    return { rate: result.acked / result.seconds, trouble: trouble(result) };
   });
 
 /**
@@ -74,6 +88,7 @@ const loadsAt = (connections) => [
   ...connections.flatMap((c) => [
     { what: `cycles/s of three requests at ${c} connections`, run: cycles(c, 'cycle') },
     { what: `cycles/s of two requests at ${c} connections`, run: cycles(c, 'settle-cycle') },
+    { what: `cycles/s of groups of one job at ${c} connections`, run: groupCycles(c) },
     { what: `enqueues/s at ${c} connections`, run: enqueues(c) },
   ]),
   { what: `jobs/s in batches of ${BATCH} at ${BATCH_CONNECTIONS} connections`, run: batches },
@@ -99,6 +114,7 @@ await benchmark(
       const url = await postgres.database(`dibs_${name}`);
       const replica = await startReplica(url, {}, main);
       await fill(replica.url, READY, job.cycle);
+      await fill(replica.url, READY, (i) => jobText('groups', { group: `filled ${i}` }));
       // Twice as many as all connections claim at once, so that every claim finds its hundred.
       await fill(replica.url, BATCH * BATCH_CONNECTIONS * 2, job.batches);
       await replica.stop();
