@@ -69,7 +69,7 @@ export async function lifecycle({ call, engine }: Service, databaseUrl: string):
   expect(again).toEqual(first);
   await ask('POST', '/jobs', { queue: 'q', unique_key: 'NULL' });
   const leased = leaseOf(
-    await ask('POST', '/jobs/claim', { queues: ['q'], lease_seconds: 0.123456, claim_id: 'c' }),
+    await ask('POST', '/jobs/claim', { queues: ['q'], lease_seconds: 30.123456, claim_id: 'c' }),
   );
   await ask('POST', `/jobs/${leased.id}/extend`, { lease_token: leased.lease_token, lease_seconds: 33.25 });
   await ask('POST', `/jobs/${leased.id}/nack`, {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { App } from '../connection/fastify.ts';
 import { isOverTls } from '../security/safeHeaders.ts';
-import { createPages, lazily } from './webPages.ts';
+import { createPages, lazily } from './pageApp.ts';
 
 /** The built page. Dibs runs from dist/, and in tests from its sources. */
 const BUILT = import.meta.url.endsWith('.ts') ? '../../../dist/web/' : '../../../web/';

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { namedSchemas } from '../../schemas/named.ts';
-import { createPages, lazily } from '../answers/webPages.ts';
+import { createPages, lazily } from '../answers/pageApp.ts';
 import type { App } from '../connection/fastify.ts';
 import { isOverTls } from '../security/safeHeaders.ts';
 import { openApi } from './openapi.ts';
