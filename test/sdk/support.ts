@@ -88,10 +88,13 @@ export async function cached(name: string, fetch: (folder: string) => Promise<un
 const DONE_BY_EVERY_CLIENT = [
   'ackJob',
   'claimJobs',
+  'closeBatch',
   'configureQueue',
+  'createBatch',
   'enqueueJob',
   'enqueueJobs',
   'extendLease',
+  'getBatch',
   'getJob',
   'getQueue',
   'listJobs',

@@ -47,6 +47,7 @@ func main() {
 	configuration.Servers = dibs.ServerConfigurations{{URL: os.Args[1]}}
 	client := dibs.NewAPIClient(configuration)
 	producing, consuming, jobs, queues := client.ProducingAPI, client.ConsumingAPI, client.JobsAPI, client.QueuesAPI
+	batches := client.BatchesAPI
 	payload := map[string]any{"text": "Grüße", "list": []any{1.0, 2.5, nil}}
 
 	kind := dibs.CONSTANT
@@ -120,6 +121,27 @@ func main() {
 
 	page := must(jobs.ListJobs(ctx).Queue(queue).State(dibs.DEAD).Include("payload").Execute())
 	check(len(page.Jobs) == 1 && page.Jobs[0].Payload == 2.0 && page.NextCursor.Get() == nil, "the dead job is listed")
+
+	opened := must(batches.CreateBatch(ctx).BatchSpec(dibs.BatchSpec{
+		Queue:     queue,
+		OnSuccess: &dibs.JobSpec{Queue: dibs.PtrString(queue), Payload: "all done"},
+	}).Execute())
+	check(opened.State == dibs.OPEN && opened.Followers[0] == dibs.ON_SUCCESS, "the batch is open")
+	member := must(producing.EnqueueJob(ctx).JobSpec(dibs.JobSpec{
+		Queue: dibs.PtrString(queue),
+		Batch: dibs.PtrString(opened.Id),
+	}).Execute())
+	check(*member.Batch.Get() == opened.Id, "the job is in the batch")
+	check(must(batches.CloseBatch(ctx, opened.Id).Execute()).State == dibs.RUNNING, "the batch is closed")
+	request := dibs.ClaimRequest{Queues: []string{queue}}
+	leased := must(consuming.ClaimJobs(ctx).ClaimRequest(request).Execute()).Jobs[0]
+	check(leased.Id == member.Id, "the job of the batch is claimed")
+	ack := dibs.AckRequest{LeaseToken: leased.LeaseToken}
+	must(consuming.AckJob(ctx, leased.Id).AckRequest(ack).Execute())
+	ended := must(batches.GetBatch(ctx, opened.Id).Execute())
+	check(ended.State == dibs.SUCCEEDED && ended.Counts.Completed == 1, "the batch has succeeded")
+	ready := must(jobs.ListJobs(ctx).Queue(queue).State(dibs.READY).Include("payload").Execute()).Jobs
+	check(len(ready) == 1 && ready[0].Payload == "all done", "the follower is enqueued")
 
 	_, _, err := jobs.GetJob(ctx, first.Id).Execute()
 	gone := problemOf(err)

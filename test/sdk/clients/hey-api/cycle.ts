@@ -4,10 +4,13 @@ import { client } from './generated/client.gen.js';
 import {
   ackJob,
   claimJobs,
+  closeBatch,
   configureQueue,
+  createBatch,
   enqueueJob,
   enqueueJobs,
   extendLease,
+  getBatch,
   getJob,
   getQueue,
   type JobSpec,
@@ -105,6 +108,28 @@ deepStrictEqual(
   [2],
 );
 strictEqual(page.next_cursor, null);
+
+const { data: opened } = await createBatch({
+  ...must,
+  body: { queue, on_success: { queue, payload: 'all done' } },
+});
+strictEqual(opened.state, 'open');
+deepStrictEqual(opened.followers, ['on_success']);
+const inBatch = { path: { id: opened.id }, ...must };
+const { data: member } = await enqueueJob({ ...must, body: { queue, batch: opened.id } });
+strictEqual(member.batch, opened.id);
+strictEqual((await closeBatch(inBatch)).data.state, 'running');
+const [leased] = (await claimJobs({ ...must, body: { queues: [queue] } })).data.jobs;
+ok(leased);
+strictEqual(leased.id, member.id);
+await ackJob({ ...must, path: { id: leased.id }, body: { lease_token: leased.lease_token } });
+const { data: ended } = await getBatch(inBatch);
+deepStrictEqual([ended.state, ended.counts.completed, ended.followers], ['succeeded', 1, []]);
+const { data: ready } = await listJobs({ ...must, query: { queue, state: 'ready', include: 'payload' } });
+deepStrictEqual(
+  ready.jobs.map((follower) => follower.payload),
+  ['all done'],
+);
 
 const gone = await getJob({ path });
 strictEqual(gone.error?.code, 'job_not_found');

@@ -110,6 +110,31 @@ func main() {
 	})).JSON200
 	check(len(page.Jobs) == 1 && page.Jobs[0].Payload == 2.0 && page.NextCursor == nil, "the dead job is listed")
 
+	opened := must(client.CreateBatchWithResponse(ctx, nil, dibs.BatchSpec{
+		Queue:     queue,
+		OnSuccess: &dibs.JobSpec{Queue: ptr(queue), Payload: "all done"},
+	})).JSON201
+	check(opened.State == dibs.BatchStateOpen && opened.Followers[0] == dibs.OnSuccess, "the batch is open")
+	member := must(client.EnqueueJobWithResponse(ctx, nil, dibs.JobSpec{
+		Queue: ptr(queue),
+		Batch: ptr(opened.Id),
+	})).JSON201
+	check(*member.Batch == opened.Id, "the job is in the batch")
+	closed := must(client.CloseBatchWithResponse(ctx, opened.Id)).JSON200
+	check(closed.State == dibs.BatchStateRunning, "the batch is closed")
+	request := dibs.ClaimRequest{Queues: &[]string{queue}}
+	leased := must(client.ClaimJobsWithResponse(ctx, request)).JSON200.Jobs[0]
+	check(leased.Id == member.Id, "the job of the batch is claimed")
+	must(client.AckJobWithResponse(ctx, leased.Id, dibs.AckRequest{LeaseToken: leased.LeaseToken}))
+	ended := must(client.GetBatchWithResponse(ctx, opened.Id, nil)).JSON200
+	check(ended.State == dibs.BatchStateSucceeded && ended.Counts.Completed == 1, "the batch has succeeded")
+	ready := must(client.ListJobsWithResponse(ctx, &dibs.ListJobsParams{
+		Queue:   ptr(queue),
+		State:   ptr(dibs.JobStateReady),
+		Include: ptr(dibs.IncludePayload),
+	})).JSON200.Jobs
+	check(len(ready) == 1 && ready[0].Payload == "all done", "the follower is enqueued")
+
 	gone := must(client.GetJobWithResponse(ctx, first.Id, nil)).ApplicationproblemJSON404
 	check(gone.Status == 404 && gone.Code == "job_not_found", "the first job is gone")
 	now := time.Now()

@@ -105,6 +105,34 @@ deepStrictEqual(
 );
 strictEqual(page.next_cursor, null);
 
+const opened = await must(
+  client.POST('/batches', { body: { queue, on_success: { queue, payload: 'all done' } } }),
+);
+strictEqual(opened.state, 'open');
+deepStrictEqual(opened.followers, ['on_success']);
+const inBatch = { path: { id: opened.id } };
+const member = await must(client.POST('/jobs', { body: { queue, batch: opened.id } }));
+strictEqual(member.batch, opened.id);
+strictEqual((await must(client.POST('/batches/{id}/close', { params: inBatch }))).state, 'running');
+const [leased] = (await must(client.POST('/jobs/claim', { body: { queues: [queue] } }))).jobs;
+ok(leased);
+strictEqual(leased.id, member.id);
+await must(
+  client.POST('/jobs/{id}/ack', {
+    params: { path: { id: leased.id } },
+    body: { lease_token: leased.lease_token },
+  }),
+);
+const ended = await must(client.GET('/batches/{id}', { params: inBatch }));
+deepStrictEqual([ended.state, ended.counts.completed, ended.followers], ['succeeded', 1, []]);
+const ready = await must(
+  client.GET('/jobs', { params: { query: { queue, state: 'ready', include: 'payload' } } }),
+);
+deepStrictEqual(
+  ready.jobs.map((follower) => follower.payload),
+  ['all done'],
+);
+
 const gone = await client.GET('/jobs/{id}', { params: { path } });
 strictEqual(gone.error?.code, 'job_not_found');
 const wrong = await client.POST('/jobs', { body: { delay_seconds: 1, run_at: new Date().toISOString() } });

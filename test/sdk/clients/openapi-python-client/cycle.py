@@ -4,13 +4,15 @@ import sys
 from datetime import datetime, timezone
 
 from dibs_client import Client
+from dibs_client.api.batches import close_batch, create_batch, get_batch
 from dibs_client.api.consuming import ack_job, claim_jobs, extend_lease, nack_job, settle_jobs
 from dibs_client.api.jobs import get_job, list_jobs
 from dibs_client.api.producing import enqueue_job, enqueue_jobs
 from dibs_client.api.queues import configure_queue, get_queue, list_queues, pause_queue, resume_queue
 from dibs_client.models import (
-    AckItem, AckRequest, Backoff, BackoffKind, ClaimRequest, ExtendRequest, JobHeaders, JobSpec, JobSpecList, JobState,
-    ListJobsInclude, NackItem, NackRequest, Problem, QueueConfig, SettleRequest,
+    AckItem, AckRequest, Backoff, BackoffKind, BatchFollower, BatchSpec, BatchState, ClaimRequest, ExtendRequest,
+    JobHeaders, JobSpec, JobSpecList, JobState, ListJobsInclude, NackItem, NackRequest, Problem, QueueConfig,
+    SettleRequest,
 )
 from dibs_client.types import UNSET
 
@@ -74,6 +76,18 @@ assert settled.acks[1].problem.code == "lease_lost" and settled.nacks[0].state =
 
 page = done(list_jobs, queue=QUEUE, state=JobState.DEAD, include=ListJobsInclude.INCLUDE_PAYLOAD)
 assert [dead.payload for dead in page.jobs] == [2] and page.next_cursor is None
+
+opened = done(create_batch, body=BatchSpec(queue=QUEUE, on_success=JobSpec(queue=QUEUE, payload="all done")))
+assert opened.state == BatchState.OPEN and opened.followers == [BatchFollower.ON_SUCCESS]
+member = done(enqueue_job, body=JobSpec(queue=QUEUE, batch=opened.id))
+assert member.batch == opened.id and done(close_batch, opened.id).state == BatchState.RUNNING
+[leased] = done(claim_jobs, body=ClaimRequest(queues=[QUEUE])).jobs
+assert leased.id == member.id
+done(ack_job, leased.id, body=AckRequest(lease_token=leased.lease_token))
+ended = done(get_batch, opened.id)
+assert ended.state == BatchState.SUCCEEDED and ended.counts.completed == 1 and ended.followers == []
+ready = done(list_jobs, queue=QUEUE, state=JobState.READY, include=ListJobsInclude.INCLUDE_PAYLOAD).jobs
+assert [follower.payload for follower in ready] == ["all done"]
 
 gone = refusal(get_job, first.id)
 assert gone.status == 404 and gone.code == "job_not_found" and gone.errors is UNSET

@@ -4,9 +4,9 @@ import sys
 from datetime import datetime, timezone
 
 from dibs_client import (
-    AckItem, AckRequest, ApiClient, ApiException, Backoff, BackoffKind, ClaimRequest, Configuration, ConsumingApi,
-    ExtendRequest, JobsApi, JobSpec, JobSpecList, JobState, NackItem, NackRequest, Problem, ProducingApi, QueueConfig,
-    QueuesApi, SettleRequest,
+    AckItem, AckRequest, ApiClient, ApiException, Backoff, BackoffKind, BatchesApi, BatchFollower, BatchSpec, BatchState,
+    ClaimRequest, Configuration, ConsumingApi, ExtendRequest, JobsApi, JobSpec, JobSpecList, JobState, NackItem,
+    NackRequest, Problem, ProducingApi, QueueConfig, QueuesApi, SettleRequest,
 )
 
 QUEUE = "sdk.python"
@@ -14,7 +14,7 @@ PAYLOAD = {"text": "Grüße", "list": [1, 2.5, None]}
 
 client = ApiClient(Configuration(host=sys.argv[1]))
 producing, consuming = ProducingApi(client), ConsumingApi(client)
-jobs, queues = JobsApi(client), QueuesApi(client)
+jobs, queues, batches = JobsApi(client), QueuesApi(client), BatchesApi(client)
 
 
 def refusal(call, *arguments) -> Problem:
@@ -67,6 +67,18 @@ assert settled.acks[1].problem.code == "lease_lost" and settled.nacks[0].state =
 
 page = jobs.list_jobs(queue=QUEUE, state=JobState.DEAD, include="payload")
 assert [dead.payload for dead in page.jobs] == [2] and page.next_cursor is None
+
+opened = batches.create_batch(BatchSpec(queue=QUEUE, on_success=JobSpec(queue=QUEUE, payload="all done")))
+assert opened.state == BatchState.OPEN and opened.followers == [BatchFollower.ON_SUCCESS]
+member = producing.enqueue_job(JobSpec(queue=QUEUE, batch=opened.id))
+assert member.batch == opened.id and batches.close_batch(opened.id).state == BatchState.RUNNING
+[leased] = consuming.claim_jobs(ClaimRequest(queues=[QUEUE])).jobs
+assert leased.id == member.id
+consuming.ack_job(leased.id, AckRequest(lease_token=leased.lease_token))
+ended = batches.get_batch(opened.id)
+assert ended.state == BatchState.SUCCEEDED and ended.counts.completed == 1 and ended.followers == []
+ready = jobs.list_jobs(queue=QUEUE, state=JobState.READY, include="payload").jobs
+assert [follower.payload for follower in ready] == ["all done"]
 
 gone = refusal(jobs.get_job, first.id)
 assert gone.status == 404 and gone.code == "job_not_found" and gone.errors is None

@@ -1,6 +1,7 @@
 // A job's whole life through the client that OpenAPI Generator writes for TypeScript with fetch.
 import { deepStrictEqual, ok, strictEqual } from 'node:assert';
 import {
+  BatchesApi,
   Configuration,
   ConsumingApi,
   JobsApi,
@@ -16,6 +17,7 @@ const producing = new ProducingApi(configuration);
 const consuming = new ConsumingApi(configuration);
 const jobs = new JobsApi(configuration);
 const queues = new QueuesApi(configuration);
+const batches = new BatchesApi(configuration);
 
 /** The problem that refuses a call. */
 async function refusal(call: Promise<unknown>) {
@@ -98,6 +100,26 @@ deepStrictEqual(
   [2],
 );
 strictEqual(page.nextCursor, null);
+
+const opened = await batches.createBatch({
+  batchSpec: { queue, onSuccess: { queue, payload: 'all done' } },
+});
+strictEqual(opened.state, 'open');
+deepStrictEqual(opened.followers, ['on_success']);
+const member = await producing.enqueueJob({ jobSpec: { queue, batch: opened.id } });
+strictEqual(member.batch, opened.id);
+strictEqual((await batches.closeBatch({ id: opened.id })).state, 'running');
+const [leased] = (await consuming.claimJobs({ claimRequest: { queues: [queue] } })).jobs;
+ok(leased);
+strictEqual(leased.id, member.id);
+await consuming.ackJob({ id: leased.id, ackRequest: { leaseToken: leased.leaseToken } });
+const ended = await batches.getBatch({ id: opened.id });
+deepStrictEqual([ended.state, ended.counts.completed, ended.followers], ['succeeded', 1, []]);
+const ready = await jobs.listJobs({ queue, state: 'ready', include: 'payload' });
+deepStrictEqual(
+  ready.jobs.map((follower) => follower.payload),
+  ['all done'],
+);
 
 strictEqual((await refusal(jobs.getJob({ id }))).code, 'job_not_found');
 const wrong = await refusal(producing.enqueueJob({ jobSpec: { delaySeconds: 1, runAt: new Date() } }));
