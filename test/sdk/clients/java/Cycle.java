@@ -2,6 +2,7 @@ import com.google.gson.JsonParser;
 import dibs.ApiClient;
 import dibs.ApiException;
 import dibs.JSON;
+import dibs.api.BatchesApi;
 import dibs.api.ConsumingApi;
 import dibs.api.JobsApi;
 import dibs.api.ProducingApi;
@@ -37,12 +38,19 @@ class Cycle {
     return JsonParser.parseString(JSON.serialize(left)).equals(JsonParser.parseString(JSON.serialize(right)));
   }
 
+  /** The generator gives an operation all of its parameters, in order. */
+  static JobPage list(JobsApi jobs, JobState state) throws ApiException {
+    return jobs.listJobs(
+        QUEUE, state, null, null, null, null, null, null, null, null, null, "payload", null, null, null, null);
+  }
+
   public static void main(String[] arguments) throws ApiException {
     ApiClient client = new ApiClient().setBasePath(arguments[0]);
     ProducingApi producing = new ProducingApi(client);
     ConsumingApi consuming = new ConsumingApi(client);
     JobsApi jobs = new JobsApi(client);
     QueuesApi queues = new QueuesApi(client);
+    BatchesApi batches = new BatchesApi(client);
     Map<String, Object> payload = Map.of("text", "Grüße", "list", Arrays.asList(1, 2.5, null));
 
     Queue queue = queues.configureQueue(QUEUE, new QueueConfig()
@@ -96,10 +104,24 @@ class Cycle {
     check(settled.getAcks().get(1).getProblem().getCode().equals("lease_lost"), "the stale ack doesn't");
     check(settled.getNacks().get(0).getState() == JobState.DEAD, "the fourth job is dead");
 
-    JobPage page = jobs.listJobs(
-            QUEUE, JobState.DEAD, null, null, null, null, null, null, null, "payload", null, null, null, null);
+    JobPage page = list(jobs, JobState.DEAD);
     check(page.getJobs().size() == 1 && page.getNextCursor() == null, "the dead job is listed");
     check(((Number) page.getJobs().get(0).getPayload()).intValue() == 2, "with its payload");
+
+    BatchSpec followed = new BatchSpec().queue(QUEUE).onSuccess(new JobSpec().queue(QUEUE).payload("all done"));
+    Batch opened = batches.createBatch(followed, null);
+    check(opened.getState() == BatchState.OPEN, "the batch is open");
+    check(opened.getFollowers().equals(List.of(BatchFollower.ON_SUCCESS)), "it has a follower");
+    Job member = producing.enqueueJob(new JobSpec().queue(QUEUE).batch(opened.getId()), null, null);
+    check(member.getBatch().equals(opened.getId()), "the job is in the batch");
+    check(batches.closeBatch(opened.getId()).getState() == BatchState.RUNNING, "the batch is closed");
+    LeasedJob leased = consuming.claimJobs(new ClaimRequest().queues(List.of(QUEUE))).getJobs().get(0);
+    check(leased.getId().equals(member.getId()), "the job of the batch is claimed");
+    consuming.ackJob(leased.getId(), new AckRequest().leaseToken(leased.getLeaseToken()));
+    Batch ended = batches.getBatch(opened.getId(), null);
+    check(ended.getState() == BatchState.SUCCEEDED && ended.getCounts().getCompleted() == 1, "the batch has succeeded");
+    List<Job> ready = list(jobs, JobState.READY).getJobs();
+    check(ready.size() == 1 && ready.get(0).getPayload().equals("all done"), "the follower is enqueued");
 
     Problem gone = refusal(() -> jobs.getJob(first.getId(), null, null));
     check(gone.getStatus() == 404 && gone.getCode().equals("job_not_found"), "the first job is gone");

@@ -1,6 +1,7 @@
 <?php
 // A job's whole life through the client that OpenAPI Generator writes for PHP. Arguments: the generated folder, the URL.
 
+use Dibs\Api\BatchesApi;
 use Dibs\Api\ConsumingApi;
 use Dibs\Api\JobsApi;
 use Dibs\Api\ProducingApi;
@@ -41,6 +42,7 @@ $producing = new ProducingApi($http, $config);
 $consuming = new ConsumingApi($http, $config);
 $jobs = new JobsApi($http, $config);
 $queues = new QueuesApi($http, $config);
+$batches = new BatchesApi($http, $config);
 const QUEUE = 'sdk.php';
 
 $backoff = new Model\Backoff(['kind' => Model\BackoffKind::CONSTANT, 'base_seconds' => 0.25]);
@@ -91,6 +93,22 @@ check($settled->getAcks()[1]->getProblem()->getCode() === 'lease_lost', 'lease_l
 
 $page = $jobs->listJobs(queue: QUEUE, state: Model\JobState::DEAD, include: 'payload');
 check(count($page->getJobs()) === 1 && $page->getJobs()[0]->getPayload() === 2, 'the list of jobs');
+
+$follower = new Model\JobSpec(['queue' => QUEUE, 'payload' => 'all done']);
+$opened = $batches->createBatch(new Model\BatchSpec(['queue' => QUEUE, 'on_success' => $follower]));
+check($opened->getState() === Model\BatchState::OPEN, 'an open batch');
+check($opened->getFollowers() === [Model\BatchFollower::ON_SUCCESS], 'its follower');
+$member = $producing->enqueueJob(new Model\JobSpec(['queue' => QUEUE, 'batch' => $opened->getId()]));
+check($member->getBatch() === $opened->getId(), 'a job of the batch');
+check($batches->closeBatch($opened->getId())->getState() === Model\BatchState::RUNNING, 'a closed batch');
+[$leased] = $consuming->claimJobs(new Model\ClaimRequest(['queues' => [QUEUE]]))->getJobs();
+check($leased->getId() === $member->getId(), 'the job of the batch is claimed');
+$consuming->ackJob($leased->getId(), new Model\AckRequest(['lease_token' => $leased->getLeaseToken()]));
+$ended = $batches->getBatch($opened->getId());
+check($ended->getState() === Model\BatchState::SUCCEEDED, 'a batch that succeeded');
+check($ended->getCounts()->getCompleted() === 1 && $ended->getFollowers() === [], 'its counts');
+$ready = $jobs->listJobs(queue: QUEUE, state: Model\JobState::READY, include: 'payload')->getJobs();
+check(count($ready) === 1 && $ready[0]->getPayload() === 'all done', 'the follower is enqueued');
 
 check(refusal(fn () => $jobs->getJob($first->getId()))->getCode() === 'job_not_found', 'job_not_found');
 $both = new Model\JobSpec(['delay_seconds' => 1, 'run_at' => new DateTime()]);

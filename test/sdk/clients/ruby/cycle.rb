@@ -27,6 +27,7 @@ end
 client = Dibs::ApiClient.new(configuration)
 producing, consuming = Dibs::ProducingApi.new(client), Dibs::ConsumingApi.new(client)
 jobs, queues = Dibs::JobsApi.new(client), Dibs::QueuesApi.new(client)
+batches = Dibs::BatchesApi.new(client)
 
 backoff = Dibs::Backoff.new(kind: Dibs::BackoffKind::CONSTANT, base_seconds: 0.25)
 config = Dibs::QueueConfig.new(lease_seconds: 60, backoff: backoff)
@@ -78,6 +79,21 @@ check(settled.nacks[0].state == Dibs::JobState::DEAD, 'the fourth job is dead')
 
 page = jobs.list_jobs(queue: QUEUE, state: Dibs::JobState::DEAD, include: 'payload')
 check(page.jobs.map(&:payload) == [2] && page.next_cursor.nil?, 'the dead job is listed')
+
+follower = Dibs::JobSpec.new(queue: QUEUE, payload: 'all done')
+opened = batches.create_batch(Dibs::BatchSpec.new(queue: QUEUE, on_success: follower))
+check(opened.state == Dibs::BatchState::OPEN, 'the batch is open')
+check(opened.followers == [Dibs::BatchFollower::ON_SUCCESS], 'it has a follower')
+member = producing.enqueue_job(Dibs::JobSpec.new(queue: QUEUE, batch: opened.id))
+check(member.batch == opened.id, 'the job is in the batch')
+check(batches.close_batch(opened.id).state == Dibs::BatchState::RUNNING, 'the batch is closed')
+leased, = consuming.claim_jobs(claim_request: Dibs::ClaimRequest.new(queues: [QUEUE])).jobs
+check(leased.id == member.id, 'the job of the batch is claimed')
+consuming.ack_job(leased.id, Dibs::AckRequest.new(lease_token: leased.lease_token))
+ended = batches.get_batch(opened.id)
+check(ended.state == Dibs::BatchState::SUCCEEDED && ended.counts.completed == 1, 'the batch has succeeded')
+ready = jobs.list_jobs(queue: QUEUE, state: Dibs::JobState::READY, include: 'payload').jobs
+check(ready.map(&:payload) == ['all done'], 'the follower is enqueued')
 
 gone = refusal { jobs.get_job(first.id) }
 check(gone.status == 404 && gone.code == 'job_not_found', 'the first job is gone')
