@@ -33,6 +33,7 @@ static class Cycle
         var consuming = services.GetRequiredService<IConsumingApi>();
         var jobs = services.GetRequiredService<IJobsApi>();
         var queues = services.GetRequiredService<IQueuesApi>();
+        var batches = services.GetRequiredService<IBatchesApi>();
         var payload = new { text = "Grüße", list = new object[] { 1, 2.5, null } };
 
         var config = new QueueConfig(leaseSeconds: 60, backoff: new Backoff(BackoffKind.Constant, baseSeconds: 0.25));
@@ -90,6 +91,22 @@ static class Cycle
         JobPage page = (await jobs.ListJobsAsync(QUEUE, JobState.Dead, include: "payload")).Ok();
         Check(page.Jobs.Count == 1 && page.NextCursor == null, "the dead job is listed");
         Check(SameJson(page.Jobs[0].Payload, 2), "with its payload");
+
+        var followed = new BatchSpec(QUEUE, onSuccess: new JobSpec(queue: QUEUE) { Payload = "all done" });
+        Batch opened = (await batches.CreateBatchAsync(followed)).Created();
+        Check(opened.State == BatchState.Open, "the batch is open");
+        Check(opened.Followers.Single() == BatchFollower.OnSuccess, "it has a follower");
+        Job member = (await producing.EnqueueJobAsync(new JobSpec(queue: QUEUE, batch: opened.Id))).Created();
+        Check(member.Batch == opened.Id, "the job is in the batch");
+        Check((await batches.CloseBatchAsync(opened.Id)).Ok().State == BatchState.Running, "the batch is closed");
+        var request = new ClaimRequest(new List<string> { QUEUE });
+        LeasedJob leased = (await consuming.ClaimJobsAsync(request)).Ok().Jobs.Single();
+        Check(leased.Id == member.Id, "the job of the batch is claimed");
+        await consuming.AckJobAsync(leased.Id, new AckRequest(leased.LeaseToken));
+        Batch ended = (await batches.GetBatchAsync(opened.Id)).Ok();
+        Check(ended.State == BatchState.Succeeded && ended.Counts.Completed == 1, "the batch has succeeded");
+        List<Job> ready = (await jobs.ListJobsAsync(QUEUE, JobState.Ready, include: "payload")).Ok().Jobs;
+        Check(ready.Count == 1 && SameJson(ready[0].Payload, "all done"), "the follower is enqueued");
 
         Problem gone = (await jobs.GetJobAsync(first.Id)).NotFound();
         Check(gone.Status == 404 && gone.Code == "job_not_found", "the first job is gone");

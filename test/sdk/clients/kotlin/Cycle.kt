@@ -1,5 +1,6 @@
 // A job's whole life through the client that OpenAPI Generator writes for Kotlin.
 
+import dibs.apis.BatchesApi
 import dibs.apis.ConsumingApi
 import dibs.apis.JobsApi
 import dibs.apis.ProducingApi
@@ -28,6 +29,7 @@ fun main(arguments: Array<String>) {
     val consuming = ConsumingApi(url)
     val jobs = JobsApi(url)
     val queues = QueuesApi(url)
+    val batches = BatchesApi(url)
     val payload = mapOf("text" to "Grüße", "list" to listOf(1.0, 2.5, null))
 
     val backoff = Backoff(kind = BackoffKind.constant, baseSeconds = 0.25)
@@ -74,6 +76,21 @@ fun main(arguments: Array<String>) {
 
     val page = jobs.listJobs(QUEUE, JobState.dead, include = JobsApi.IncludeListJobs.IncludePayload)
     check(page.jobs.map { it.payload } == listOf(2.0) && page.nextCursor == null) { "the dead job is listed" }
+
+    val follower = JobSpec(queue = QUEUE, payload = "all done")
+    val opened = batches.createBatch(BatchSpec(queue = QUEUE, onSuccess = follower))
+    check(opened.state == BatchState.`open`) { "the batch is open" }
+    check(opened.followers == listOf(BatchFollower.on_success)) { "it has a follower" }
+    val member = producing.enqueueJob(JobSpec(queue = QUEUE, batch = opened.id))
+    check(member.batch == opened.id) { "the job is in the batch" }
+    check(batches.closeBatch(opened.id).state == BatchState.running) { "the batch is closed" }
+    val leased = consuming.claimJobs(ClaimRequest(queues = listOf(QUEUE))).jobs.single()
+    check(leased.id == member.id) { "the job of the batch is claimed" }
+    consuming.ackJob(leased.id, AckRequest(leased.leaseToken))
+    val ended = batches.getBatch(opened.id)
+    check(ended.state == BatchState.succeeded && ended.counts.completed == 1) { "the batch has succeeded" }
+    val ready = jobs.listJobs(QUEUE, JobState.ready, include = JobsApi.IncludeListJobs.IncludePayload).jobs
+    check(ready.map { it.payload } == listOf("all done")) { "the follower is enqueued" }
 
     val gone = refusal { jobs.getJob(first.id) }
     check(gone.status == 404 && gone.code == "job_not_found") { "the first job is gone" }

@@ -9,8 +9,9 @@ use serde_json::json;
 progenitor::generate_api!(spec = "openapi.json", interface = Builder);
 
 use types::{
-    AckItem, AckRequest, Backoff, BackoffKind, ClaimRequest, ExtendRequest, JobSpec, JobSpecList, JobState,
-    ListJobsInclude, NackItem, NackRequest, Problem, QueueConfig, QueueName, SettleRequest,
+    AckItem, AckRequest, Backoff, BackoffKind, BatchFollower, BatchSpec, BatchState, ClaimRequest, ExtendRequest,
+    JobSpec, JobSpecList, JobState, ListJobsInclude, NackItem, NackRequest, Problem, QueueConfig, QueueName,
+    SettleRequest,
 };
 
 const QUEUE: &str = "sdk.progenitor";
@@ -93,6 +94,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let list = dibs.list_jobs().queue(QUEUE).state(JobState::Dead).include(ListJobsInclude::Payload);
     let page = list.send().await?;
     assert_eq!((page.jobs.len(), &page.jobs[0].payload, &page.next_cursor), (1, &Some(json!(2)), &None));
+
+    let name: QueueName = QUEUE.parse()?;
+    let followed = BatchSpec::builder().queue(name.clone()).on_success(spec(json!("all done")));
+    let opened = dibs.create_batch().body(followed).send().await?;
+    assert_eq!((opened.state, &opened.followers[..]), (BatchState::Open, &[BatchFollower::OnSuccess][..]));
+    let member = JobSpec { batch: Some(opened.id.parse()?), ..spec(json!(3)) };
+    let member = dibs.enqueue_job().body(member).send().await?;
+    assert_eq!(member.batch.as_ref(), Some(&opened.id));
+    assert_eq!(dibs.close_batch().id(&opened.id).send().await?.state, BatchState::Running);
+    let request = ClaimRequest::builder().queues(vec![name]);
+    let leased = dibs.claim_jobs().body(request).send().await?.into_inner().jobs.remove(0);
+    assert_eq!(leased.id, member.id);
+    let ack = AckRequest::builder().lease_token(&leased.lease_token);
+    dibs.ack_job().id(&leased.id).body(ack).send().await?;
+    let ended = dibs.get_batch().id(&opened.id).send().await?;
+    assert_eq!((ended.state, ended.counts.completed), (BatchState::Succeeded, 1));
+    let list = dibs.list_jobs().queue(QUEUE).state(JobState::Ready).include(ListJobsInclude::Payload);
+    let ready = list.send().await?;
+    assert_eq!((ready.jobs.len(), &ready.jobs[0].payload), (1, &Some(json!("all done"))));
 
     let gone = problem_of(dibs.get_job().id(&first.id).send().await).await;
     assert_eq!((gone.status, gone.code.as_str()), (404, "job_not_found"));

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use dibs_client::apis::configuration::Configuration;
-use dibs_client::apis::{consuming_api, jobs_api, producing_api, queues_api, Error};
+use dibs_client::apis::jobs_api::{self, ListJobsError};
+use dibs_client::apis::{batches_api, consuming_api, producing_api, queues_api, Error};
 use dibs_client::models::{
-    AckItem, AckRequest, Backoff, BackoffKind, ClaimRequest, ExtendRequest, JobSpec, JobSpecList, JobState, NackItem,
-    NackRequest, Problem, QueueConfig, SettleRequest,
+    AckItem, AckRequest, Backoff, BackoffKind, BatchFollower, BatchSpec, BatchState, ClaimRequest, ExtendRequest,
+    JobPage, JobSpec, JobSpecList, JobState, NackItem, NackRequest, Problem, QueueConfig, SettleRequest,
 };
 use serde_json::{json, Value};
 
@@ -23,6 +24,16 @@ fn problem_of<T, E: std::fmt::Debug>(answer: Result<T, Error<E>>) -> Problem {
 
 fn spec(payload: Value) -> JobSpec {
     JobSpec { queue: Some(QUEUE.into()), payload: Some(Some(payload)), ..Default::default() }
+}
+
+/// The generator gives an operation all of its parameters, in order.
+async fn list(dibs: &Configuration, state: JobState) -> Result<JobPage, Error<ListJobsError>> {
+    let include = Some("payload");
+    jobs_api::list_jobs(
+        dibs, Some(QUEUE), Some(state), None, None, None, None, None, None, None, None, None, include, None, None, None,
+        None,
+    )
+    .await
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -90,12 +101,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(settled.acks[1].problem.as_ref().unwrap().code, "lease_lost");
     assert_eq!(settled.nacks[0].state, Some(JobState::Dead));
 
-    let state = Some(JobState::Dead);
-    let page = jobs_api::list_jobs(
-        dibs, Some(QUEUE), state, None, None, None, None, None, None, None, Some("payload"), None, None, None, None,
-    )
-    .await?;
+    let page = list(dibs, JobState::Dead).await?;
     assert_eq!((page.jobs.len(), &page.jobs[0].payload, page.next_cursor), (1, &Some(Some(json!(2))), None));
+
+    let mut followed = BatchSpec::new(QUEUE.into());
+    followed.on_success = Some(Box::new(spec(json!("all done"))));
+    let opened = batches_api::create_batch(dibs, followed, None).await?;
+    assert_eq!((opened.state, opened.followers), (BatchState::Open, vec![BatchFollower::OnSuccess]));
+    let member = JobSpec { batch: Some(opened.id.clone()), ..spec(json!(3)) };
+    let member = producing_api::enqueue_job(dibs, member, None, None).await?;
+    assert_eq!(member.batch.as_ref(), Some(&opened.id));
+    assert_eq!(batches_api::close_batch(dibs, &opened.id).await?.state, BatchState::Running);
+    let request = ClaimRequest { queues: Some(vec![QUEUE.into()]), ..Default::default() };
+    let leased = consuming_api::claim_jobs(dibs, Some(request)).await?.jobs.remove(0);
+    assert_eq!(leased.id, member.id);
+    consuming_api::ack_job(dibs, &leased.id, AckRequest::new(leased.lease_token)).await?;
+    let ended = batches_api::get_batch(dibs, &opened.id, None).await?;
+    assert_eq!((ended.state, ended.counts.completed), (BatchState::Succeeded, 1));
+    let ready = list(dibs, JobState::Ready).await?.jobs;
+    assert_eq!((ready.len(), &ready[0].payload), (1, &Some(Some(json!("all done")))));
 
     let gone = problem_of(jobs_api::get_job(dibs, &first.id, None, None).await);
     assert_eq!((gone.status, gone.code.as_str()), (404, "job_not_found"));
