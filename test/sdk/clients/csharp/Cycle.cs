@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Linq;
 using System.Text.Json;
+using System.Text.Json.Serialization;
 using System.Threading.Tasks;
 using Dibs.Api;
 using Dibs.Client;
@@ -23,10 +24,13 @@ static class Cycle
 
     static async Task Main(string[] arguments)
     {
+        var snakeCase = new JsonStringEnumConverter(JsonNamingPolicy.SnakeCaseLower);
         var collection = new ServiceCollection();
         collection.AddLogging();
         collection.AddApi(options => options
             .AddTokens(new BearerToken("not looked at"))
+            // Else arrays of an enum have its names of C#: `OnSuccess` for `on_success`.
+            .ConfigureJsonOptions(json => json.Converters.Insert(0, snakeCase))
             .AddApiHttpClients(client => client.BaseAddress = new Uri(arguments[0])));
         using var services = collection.BuildServiceProvider();
         var producing = services.GetRequiredService<IProducingApi>();
