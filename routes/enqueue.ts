@@ -46,13 +46,7 @@ export function enqueueRoutes(app: App, maxPayloadBytes: number): void {
           'The job is in the database when the answer comes. The payload is left out of the answer. With `Prefer: wait` ' +
           'the answer comes when the job is finished, or after that time.',
         answers: enqueuedOrFinishedAnswers,
-        refusals: [
-          'batch_not_found',
-          'batch_closed',
-          'too_many_queues',
-          'idempotency_key_reused',
-          'queue_full',
-        ],
+        refusals: [...REFUSALS_OF_JOBS, 'idempotency_key_reused'],
       }),
     },
     links: {

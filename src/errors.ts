@@ -200,6 +200,13 @@ export const queueHasBatch = (name: string) =>
 export const queueElsewhere = (name: string, database: string) =>
   new Refusal('queue_elsewhere', `Queue ${name} is in the database ${JSON.stringify(database)}.`);
 
+/** What stands at `path` is in the database `own`, and has to be in that of `beside`, which is `there`. */
+export function notTogether(path: string, own: string, beside: string, there: string): Refusal {
+  const databases = `it is in ${JSON.stringify(own)}, and that in ${JSON.stringify(there)}`;
+  const message = `must be in the same database as ${beside}: ${databases}`;
+  return new Refusal('queue_elsewhere', `${path} ${message}.`, [{ path, message }]);
+}
+
 /** `why` goes on from the name of the queue. */
 export const queueBusy = (name: string, why: string) =>
   new Refusal('queue_busy', `Queue ${name} ${why}. Try again when that has ended.`);

@@ -5,7 +5,7 @@ import { checked, queueNameOf } from '../enqueue/intoQueues.ts';
 import { takeKey } from '../enqueue/keptJobs.ts';
 import { headersOf } from '../enqueue/newJob.ts';
 import { rareOf } from '../enqueue/rareFields.ts';
-import { queueElsewhere } from '../errors.ts';
+import { notTogether } from '../errors.ts';
 import type { Job } from '../job.ts';
 import type { Clock } from '../postgres/clock.ts';
 import { batchAsRefusal } from '../postgres/errorClasses.ts';
@@ -13,7 +13,7 @@ import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Queues } from '../queues/cache.ts';
 import { Misplaced, type Places } from '../queues/elsewhere.ts';
-import { BATCH_FOLLOWERS, type BatchFollower, type CreatedBatch, type NewBatch } from '../verbs/batches.ts';
+import { type CreatedBatch, type Follower, followersOf, type NewBatch } from '../verbs/batches.ts';
 import type { NewJob, PathOf } from '../verbs/enqueue.ts';
 import { batchOf, type Created, keepCreated, recallCreated } from './keptBatch.ts';
 
@@ -22,17 +22,6 @@ const statements = {
   follow: planned('batches/follow', row<{ batch_id: string }>()),
   close: planned('batches/close'),
 };
-
-interface Follower {
-  kind: BatchFollower;
-  job: NewJob;
-}
-
-const followersOf = (request: NewBatch): Follower[] =>
-  BATCH_FOLLOWERS.flatMap((kind) => {
-    const job = request[kind];
-    return job ? [{ kind, job }] : [];
-  });
 
 /** Where the jobs of a request stand, and behind them its followers. */
 function pathsOf(request: NewBatch): PathOf {
@@ -87,10 +76,13 @@ export function createCreateBatch(context: {
   const { db, queues, clock, enqueue, crossing } = context;
 
   /** All jobs of a batch, and what follows it, are in its database. @throws Refusal `queue_elsewhere` */
-  async function refuseElsewhere(jobs: NewJob[]): Promise<void> {
-    for (const name of new Set(jobs.map(queueNameOf))) {
-      const place = await crossing?.findElsewhere(name);
-      if (place) throw queueElsewhere(name, place.database);
+  async function refuseElsewhere(queue: string, jobs: NewJob[], at: PathOf): Promise<void> {
+    if (!crossing) return;
+    const names = jobs.map(queueNameOf);
+    for (const name of new Set(names)) {
+      const place = await crossing.findElsewhere(name);
+      const path = `${at(names.indexOf(name))}/queue`;
+      if (place) throw notTogether(path, place.database, `queue ${queue}`, crossing.self);
     }
   }
 
@@ -134,7 +126,7 @@ export function createCreateBatch(context: {
       if (batch !== undefined) throw refuse(`${at(i)}/batch`, 'must be left out: it is this batch');
     for (;;) {
       if (await crossing?.findElsewhere(request.queue)) throw new Misplaced();
-      await refuseElsewhere(all);
+      await refuseElsewhere(request.queue, all, at);
       await checkBatches(
         db,
         followers.map(({ job }) => job),

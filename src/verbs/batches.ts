@@ -30,6 +30,17 @@ export interface CreatedBatch extends Batch {
   replayed?: true;
 }
 
+export interface Follower {
+  kind: BatchFollower;
+  job: NewJob;
+}
+
+export const followersOf = (request: NewBatch): Follower[] =>
+  BATCH_FOLLOWERS.flatMap((kind) => {
+    const job = request[kind];
+    return job ? [{ kind, job }] : [];
+  });
+
 /** The queues of the jobs and followers of a new batch. */
 export const queuesOfBatch = ({ jobs, on_success, on_end }: NewBatch): string[] =>
   [...jobs, on_success, on_end].flatMap((job) => (job === undefined ? [] : [job.queue ?? 'default']));

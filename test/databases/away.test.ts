@@ -83,6 +83,18 @@ test('a claim that waits for queues of a database that goes away is served from 
   await isBack('b');
 });
 
+test('a job for a batch whose database is away is refused as unavailable, not as if there were no such batch', async () => {
+  const { body: batch } = await service.call('POST', '/batches', { queue: 'in-b' });
+  await b.leave();
+  await until(async () => (await service.call('GET', '/queues')).body.away !== undefined);
+  expect(await service.call('POST', '/jobs', { queue: 'in-a', batch: batch.id })).toMatchObject({
+    status: 503,
+    body: { code: 'unavailable', outcome: 'not_done' },
+  });
+  await b.comeBack();
+  await isBack('b');
+});
+
 test('with home away, queues of others go on, and what needs home is refused', async () => {
   await enqueue('in-a');
   await claim(['in-a']);

@@ -10,11 +10,16 @@ let databases: Awaited<ReturnType<typeof createDatabase>>[];
 let service: Service;
 let at: ReturnType<typeof moves>;
 beforeAll(async () => {
-  databases = [await createDatabase(), await createOtherDatabase()];
-  const [home, east] = databases as unknown as [{ url: string }, { url: string }];
-  service = await startService({ databaseUrl: home.url, others: { east: east.url } });
+  databases = [await createDatabase(), await createOtherDatabase(), await createOtherDatabase()];
+  const [home, east, west] = databases.map(({ url }) => url) as [string, string, string];
+  service = await startService({ databaseUrl: home, others: { east, west } });
   at = moves(service);
-  for (const [queue, database] of Object.entries({ here: 'home', there: 'east', beside: 'east' }))
+  for (const [queue, database] of Object.entries({
+    here: 'home',
+    there: 'east',
+    beside: 'east',
+    third: 'west',
+  }))
     await at.ok('PUT', `/queues/${queue}`, { database });
 });
 afterAll(async () => {
@@ -40,27 +45,99 @@ test('a batch is in the database of its queue, with its jobs and followers', asy
   expect((await at.ok('GET', `/batches/${id}/explain`)).code).toBe('finished');
 });
 
-test('jobs and followers for queues of another database are refused, and nothing is done', async () => {
+/** It is refused, and told which field is to be in another database. */
+async function refusedElsewhere(path: string, body: object, detail: string) {
+  const answer = await service.call('POST', path, body);
+  expectProblem(answer, 409, 'queue_elsewhere', detail.split(' ')[0]);
+  expect(answer.body.detail).toBe(detail);
+}
+const together = (whose: string, own: string, there: string) =>
+  `must be in the same database as ${whose}: it is in "${own}", and that in "${there}".`;
+
+test('jobs for a batch of another database are refused by name, and nothing is done', async () => {
   const { id } = await create({ queue: 'there' });
-  expectProblem(await service.call('POST', '/jobs', { queue: 'here', batch: id }), 404, 'batch_not_found');
-  const both = {
-    jobs: [
-      { queue: 'there', batch: id },
-      { queue: 'here', batch: id },
-    ],
-  };
-  expectProblem(await service.call('POST', '/jobs/batch', both), 409, 'queue_elsewhere');
-  for (const more of [{ jobs: [{ queue: 'here' }] }, { on_end: { queue: 'here' } }])
-    expectProblem(
-      await service.call('POST', '/batches', { queue: 'there', ...more }),
-      409,
-      'queue_elsewhere',
-    );
-  await at.enqueue({ queue: 'there' });
-  const followUp = { enqueue: [{ queue: 'here', batch: id }] };
-  expectProblem(await at.settle('ack', await at.claimOne('there'), followUp), 409, 'queue_elsewhere');
+  const here = { queue: 'here', batch: id };
+  const there = { queue: 'there', batch: id };
+  const third = { queue: 'third', batch: id };
+  const withHere = together('queue here', 'east', 'home');
+  await refusedElsewhere('/jobs', here, `/batch ${withHere}`);
+  await refusedElsewhere('/jobs', third, `/batch ${together('queue third', 'east', 'west')}`);
+  await refusedElsewhere('/jobs/batch', { jobs: [there, here] }, `/jobs/1/batch ${withHere}`);
+  await refusedElsewhere(
+    '/jobs/batch',
+    { jobs: [there, { queue: 'here' }, third, here] },
+    `/jobs/2/batch ${together('queue third', 'east', 'west')}`,
+  );
+  const withFirst = together('the first job', 'east', 'west');
+  await refusedElsewhere('/jobs/batch', { jobs: [{ queue: 'third' }, there] }, `/jobs/1/batch ${withFirst}`);
+  const once = await service.call('POST', '/jobs', here, { 'idempotency-key': 'elsewhere' });
+  expectProblem(once, 409, 'queue_elsewhere', '/batch');
   const { batches } = await at.ok('GET', '/batches?queue=there&limit=1');
   expect(batches[0]).toMatchObject({ id, counts: { ready: 0 } });
+  for (const queue of ['here', 'third', 'there']) expect(await at.claim(queue)).toEqual([]);
+});
+
+test('a batch that no database has is not found, wherever the queues are', async () => {
+  const { id } = await create({ queue: 'there' });
+  const unknown = id.replace(/^......../, '00000000');
+  for (const batch of [unknown, unknown.replace(/......$/, 'ffffff')]) {
+    for (const queue of ['here', 'there', 'third', 'not.there.yet'])
+      expectProblem(await service.call('POST', '/jobs', { queue, batch }), 404, 'batch_not_found');
+    const jobs = [{ queue: 'here' }, { queue: 'third', batch }];
+    expectProblem(await service.call('POST', '/jobs/batch', { jobs }), 404, 'batch_not_found');
+    const nested = { queue: 'here', on_end: { queue: 'here', batch } };
+    expectProblem(await service.call('POST', '/batches', nested), 404, 'batch_not_found');
+  }
+});
+
+test('follow-ups for a batch of another database are refused by name, and their job stays leased', async () => {
+  const { id } = await create({ queue: 'there' });
+  for (const [queue, refusal] of [
+    ['there', together('queue here', 'east', 'home')],
+    ['third', together('queue here', 'east', 'home')],
+    ['here', together('queue here', 'east', 'home')],
+  ] as const) {
+    await at.enqueue({ queue });
+    const lease = await at.claimOne(queue);
+    const enqueue = [{ queue }, { queue: 'here', batch: id }];
+    for (const [verb, more] of [
+      ['ack', {}],
+      ['nack', { retry: false }],
+    ] as const) {
+      const refused = await at.settle(verb, lease, { enqueue, ...more });
+      expectProblem(refused, 409, 'queue_elsewhere', '/enqueue/1/batch');
+      expect(refused.body.detail).toBe(`/enqueue/1/batch ${refusal}`);
+    }
+    const ack = { id: lease.id, lease_token: lease.lease_token, enqueue };
+    const { body } = await service.call('POST', '/jobs/settle', { acks: [ack] });
+    expect(body.acks).toMatchObject([
+      { status: 409, problem: { code: 'queue_elsewhere', detail: `/acks/0/enqueue/1/batch ${refusal}` } },
+    ]);
+    await at.settle('ack', lease);
+  }
+  await at.enqueue({ queue: 'third' });
+  const lease = await at.claimOne('third');
+  const refused = await at.settle('ack', lease, { enqueue: [{ queue: 'there', batch: id }] });
+  expectProblem(refused, 409, 'queue_elsewhere', '/enqueue/0/batch');
+  expect(refused.body.detail).toContain(together('the job that adds it', 'east', 'west'));
+  await at.settle('ack', lease);
+});
+
+test('a new batch with jobs or followers in another database is refused by name', async () => {
+  const refused = (body: object, detail: string) =>
+    refusedElsewhere('/batches', { queue: 'there', ...body }, detail);
+  const jobs = [{ queue: 'beside' }, { queue: 'here' }, { queue: 'here' }];
+  await refused({ jobs }, `/jobs/1/queue ${together('queue there', 'home', 'east')}`);
+  await refused({ on_end: { queue: 'here' } }, `/on_end/queue ${together('queue there', 'home', 'east')}`);
+  const { id } = await create({ queue: 'here' });
+  const inner = { on_success: { queue: 'beside', batch: id } };
+  await refused(inner, `/on_success/batch ${together('queue beside', 'home', 'east')}`);
+});
+
+test('a new queue of a batch whose follower joins another one is created beside that', async () => {
+  const { id } = await create({ queue: 'there' });
+  for (const queue of ['inner.one', 'within.one', 'nested.one'])
+    expect((await create({ queue, on_end: { queue, batch: id } })).queue).toBe(queue);
 });
 
 test('batches of all databases are listed, newest first', async () => {

@@ -157,6 +157,8 @@ const CASES: Record<string, Record<string, () => Promise<Answer>>> = {
     too_many_queues: () => withoutNumbers(() => call('POST', '/jobs', { queue: at.newQueue() })),
     idempotency_key_reused: () => enqueueOnce('/jobs', { payload: 1 }, { payload: 2 }),
     queue_full: async () => call('POST', '/jobs', { queue: await full() }),
+    queue_elsewhere: () =>
+      whereSeveral('enqueue', queueElsewhere('q', 'west'), () => call('POST', '/jobs', {})),
     ...intoBatch((batch) => call('POST', '/jobs', { batch })),
   },
   enqueueJobs: {
