@@ -71,6 +71,7 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
       const { replayed, ...batch } = await request.verbs.createBatch({
         ...named,
         closed,
+        trace,
         jobs: jobs.map((job) => toNewJob(job, trace)),
         on_success: on_success && toNewJob(on_success, trace),
         on_end: on_end && toNewJob(on_end, trace),

@@ -1434,6 +1434,7 @@ create table dibs.batches (
   cancelled bigint not null default 0,
   dead bigint not null default 0,
   ended_at timestamp with time zone,
+  traceparent text,
   constraint batch_finished CHECK (((closed_at IS NOT NULL) OR (finished_at IS NULL))),
   constraint batch_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 256))),
   constraint batch_succeeded CHECK (((finished_at IS NOT NULL) OR (NOT succeeded))),

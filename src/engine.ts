@@ -23,6 +23,7 @@ async function openOne(options: EngineOptions): Promise<Engines> {
   await home.begin();
   return {
     ...{ home, verbs, queues: base.queues, stopWaiting, stop },
+    batchTraces: rooms.batches.traces,
     readiness: async () => ({ reason: await whyNotReady(base.db), notReady: [] }),
     waitingForJobs: rooms.waits.waiting,
   };
@@ -37,7 +38,10 @@ export async function startEngine(options: EngineOptions) {
   const engines = await (others ? openSeveral(options, others) : openOne(options));
   const { memory, ledger } = engines.home.base;
   const { keys, audit } = engines.home.rooms;
-  const verbs = surround(engines.verbs, engines.home.base, options);
+  const verbs = surround(engines.verbs, engines.home.base, {
+    ...options,
+    batchTraces: engines.batchTraces,
+  });
   const shareReadiness = createSharedLooks();
   const newQueues = createNewQueueLimit(engines.queues, options.newQueuesPerSecond ?? 0);
 

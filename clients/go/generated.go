@@ -354,6 +354,10 @@ type HistoryEvent struct {
 	At *string `json:"at"`
 	// What happened.
 	Event string `json:"event"`
+	// The batch that it was enqueued into.
+	Batch *string `json:"batch,omitempty"`
+	// The batch whose end has enqueued it.
+	Follows *string `json:"follows,omitempty"`
 	// The attempt that it was about.
 	Attempt *int64 `json:"attempt,omitempty"`
 	// The leases that were given until then.

@@ -154,8 +154,10 @@ async function job(
 const indented = (line: string) => `    ${safe(line.trim())}`;
 const textLines = (text = '') => text.split('\n');
 
-function eventText({ at, worker, by, leased_at, error, attempt, run_at }: HistoryEvent): string {
+function eventText({ at, worker, by, leased_at, error, attempt, run_at, ...event }: HistoryEvent): string {
   return [
+    event.batch !== undefined && `in the batch ${event.batch}`,
+    event.follows !== undefined && `follows the batch ${event.follows}`,
     attempt !== undefined && `attempt ${attempt}`,
     worker !== undefined && `by ${worker}`,
     at !== null &&

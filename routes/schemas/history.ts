@@ -6,6 +6,8 @@ export const HistoryEvent = Type.Object(
   {
     at: nullableTime('When it happened. Null for a lease of which nobody noted when it began.'),
     event: oneOf(HISTORY_EVENTS, { description: 'What happened.' }),
+    batch: Type.Optional(Type.String({ description: 'The batch that it was enqueued into.' })),
+    follows: Type.Optional(Type.String({ description: 'The batch whose end has enqueued it.' })),
     attempt: Type.Optional(Type.Integer({ description: 'The attempt that it was about.' })),
     deliveries: Type.Optional(Type.Integer({ description: 'The leases that were given until then.' })),
     worker: Type.Optional(Type.String({ description: 'The worker whose lease it was about.' })),

@@ -2,7 +2,7 @@
 select json_strip_nulls(row_to_json(line))::text as line
 from (
   select
-    'batch' as kind, b.queue_id, b.id, b.name, b.created_at,
+    'batch' as kind, b.queue_id, b.id, b.name, b.created_at, b.traceparent,
     b.completed + coalesce(ended.completed, 0) as completed,
     b.cancelled + coalesce(ended.cancelled, 0) as cancelled,
     b.dead + coalesce(ended.dead, 0) as dead

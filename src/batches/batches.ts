@@ -8,6 +8,12 @@ import type { Batch, BatchList, BatchName, BatchPage } from '../verbs/batches.ts
 import type { Signed } from '../verbs/callers.ts';
 import type { CancelJobs } from './cancelJobs.ts';
 
+/** Where the request that created a batch belongs in a trace. */
+export interface BatchTrace {
+  id: string;
+  traceparent: string;
+}
+
 type BatchRow = Omit<Batch, 'counts'> & Batch['counts'];
 
 const statements = {
@@ -15,6 +21,7 @@ const statements = {
   cancel: planned('batches/cancel'),
   find: planned('batches/find', row<BatchRow>()),
   list: planned('batches/list', row<BatchRow>()),
+  traces: planned('batches/traces', row<BatchTrace>()),
   others: planned('batches/others', row<{ has_others: boolean }>()),
 };
 
@@ -56,6 +63,8 @@ export function createBatches(context: { db: Database; cancelJobs: CancelJobs })
 
   return {
     get,
+
+    traces: (ids: string[]): Promise<BatchTrace[]> => db.query(statements.traces, { ids }),
 
     list: async ({ limit, after, queue, state, visible = null }: BatchPage): Promise<BatchList> => ({
       batches: (

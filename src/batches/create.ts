@@ -92,7 +92,7 @@ export function createCreateBatch(context: {
     queueId: number,
     times: (Date | null)[],
   ): Promise<Created | undefined> {
-    const { jobs, name = null, closed, by, once } = request;
+    const { jobs, name = null, closed, trace, by, once } = request;
     const id = enqueue.newId(queueId);
     let own: Job[] = [];
     const created = await enqueue.enqueueWithin(
@@ -100,7 +100,10 @@ export function createCreateBatch(context: {
       pathsOf(request),
       async (transaction, enqueueIn) => {
         if (once && !(await takeKey(transaction, once))) return undefined;
-        const [row] = await transaction.query(statements.create, { id, queue_id: queueId, name });
+        const traceparent = trace?.traceparent ?? null;
+        const [row] = await transaction.query(statements.create, {
+          ...{ id, queue_id: queueId, name, traceparent },
+        });
         if (!row) throw new OwnQueueGone();
         await follow(transaction, id, followersOf(request), times);
         const inserted = await enqueueIn(id);

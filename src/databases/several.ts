@@ -163,6 +163,8 @@ export async function openSeveral(
     verbs: verbsOfSeveral({ lead, placements, members, claim: claims.claim, accepting, relocations }),
     queues: queuesForGuard(placements),
 
+    batchTraces: (ids) => lead.toJob(ids[0] as string, ({ rooms }) => rooms.batches.traces(ids)),
+
     readiness: watchReadiness(engines, stopping.signal),
 
     waitingForJobs: () => engines.reduce((sum, { rooms }) => sum + rooms.waits.waiting(), 0),

@@ -13,6 +13,7 @@ import {
 } from '../concerns.ts';
 import { createLooks } from '../looks.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
+import type { BatchTraces } from '../tracing/batchLinks.ts';
 import { traceVerbs } from '../tracing/verbs.ts';
 import type { IdempotentEnqueue, NewJob } from '../verbs/enqueue.ts';
 import type { Ack, Nack } from '../verbs/settle.ts';
@@ -130,10 +131,10 @@ export function aroundRooms<V extends object>(verbs: V, { rest, throttle }: Base
 export function surround(
   verbs: Omit<Verbs, 'settleAndClaim'>,
   { ledger, leaseEnds }: Pick<Base, 'ledger' | 'leaseEnds'>,
-  { traces, logCall }: AroundOptions,
+  { traces, logCall, batchTraces }: AroundOptions & { batchTraces: BatchTraces },
 ): Verbs {
   const concerns: Concern[] = [
-    ...(traces ? [traceVerbs()] : []),
+    ...(traces ? [traceVerbs(batchTraces)] : []),
     ...(logCall ? [logCalls(logCall)] : []),
     countCalls(ledger, UNCOUNTED),
     unknownWhenBroken(SEVERAL_TRANSACTIONS),

@@ -2,6 +2,7 @@ import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { QueuesOfJobs } from '../access/allowed.ts';
 import type { ExistingQueues } from '../access/newQueues.ts';
 import { type Duties, type Relocations, startDuties } from '../maintenance/duties.ts';
+import type { BatchTraces } from '../tracing/batchLinks.ts';
 import type { Readiness, Verbs } from '../verbs.ts';
 import { aroundRooms } from './around.ts';
 import { type Base, type BaseOptions, createBase } from './base.ts';
@@ -39,6 +40,7 @@ export interface Engines {
   verbs: Omit<Verbs, 'settleAndClaim'>;
   /** What the guard asks of queues. */
   queues: QueuesOfJobs & ExistingQueues;
+  batchTraces: BatchTraces;
   readiness(): Promise<Readiness>;
   waitingForJobs(): number;
   stopWaiting(): void;

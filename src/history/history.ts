@@ -1,4 +1,5 @@
 import { jobNotFound } from '../errors.ts';
+import { isUuid } from '../ids.ts';
 import type { JobState } from '../job.ts';
 import type { Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -29,6 +30,8 @@ interface Kept {
   finished_at: string | null;
   last_error: string | null;
   leased_at: string | null;
+  batch: string | null;
+  headers: string;
 }
 
 /** An answer has so many. sql/functions/note_history.sql keeps one more, which tells that there were more. */
@@ -44,6 +47,18 @@ const known = <T extends object>(fields: T) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as {
     [K in keyof T]?: NonNullable<T[K]>;
   };
+
+/** The batch that a job follows (sql/shared/follower_headers.sql). */
+function followedBy(headers: string): string | null {
+  if (!headers.includes('"dibs-batch"')) return null;
+  const followed = JSON.parse(headers)['dibs-batch'];
+  return isUuid(followed) ? followed : null;
+}
+
+const firstOf = ({ created_at: at, batch, headers }: Kept): HistoryEvent => ({
+  ...{ at, event: 'enqueued' },
+  ...known({ batch, follows: followedBy(headers) }),
+});
 
 function eventsOf({ at, event, state, attempt, deliveries, actor: by, ...rest }: Noted): HistoryEvent[] {
   const { worker, leased_at, error, run_at } = rest;
@@ -81,7 +96,7 @@ export function createHistory({ db, queues }: { db: Db; queues: Queues }) {
       id,
       queue: queue.name,
       events: [
-        ...(job ? [{ at: job.created_at, event: 'enqueued' } as const] : []),
+        ...(job ? [firstOf(job)] : []),
         ...newest.flatMap(eventsOf),
         ...(job ? lastOf(job, newest) : []),
       ],

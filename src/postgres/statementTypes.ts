@@ -236,6 +236,7 @@ export interface StatementTypes {
     parameters: {
       id: string | null;
       name: string | null;
+      traceparent: string | null;
       queue_id: number | null;
     };
     columns: {
@@ -382,6 +383,15 @@ export interface StatementTypes {
     };
     columns: {
       queue_id: number;
+    };
+  };
+  'batches/traces': {
+    parameters: {
+      ids: (string | null)[] | null;
+    };
+    columns: {
+      id: string;
+      traceparent: string;
     };
   };
   'batches/unfinished': {
@@ -1933,6 +1943,8 @@ export interface StatementTypes {
       worker: string;
       finished_at: string;
       last_error: string;
+      batch: string;
+      headers: string;
       leased_at: string;
     };
   };

@@ -1,26 +1,17 @@
 import type { SpanContext } from '@opentelemetry/api';
+import { createNewest } from './newest.ts';
 
-/** So many leases are remembered. The oldest is forgotten for a new one. */
+/** So many leases are remembered. */
 const MOST_LEASES = 20_000;
 
 /** Where a job that was leased belongs. */
 export interface LeaseTrace {
   context: SpanContext;
   queue: string;
+  batch: string | null;
 }
 
 /** The traces of the jobs that this replica leased, for workers that settle them and name no trace. */
-export function createLeaseTraces() {
-  const leases = new Map<string, LeaseTrace>();
-  return {
-    find: (id: string): LeaseTrace | undefined => leases.get(id),
-
-    note(id: string, lease: LeaseTrace): void {
-      leases.delete(id);
-      if (leases.size >= MOST_LEASES) leases.delete(leases.keys().next().value as string);
-      leases.set(id, lease);
-    },
-  };
-}
+export const createLeaseTraces = () => createNewest<LeaseTrace>(MOST_LEASES);
 
 export type LeaseTraces = ReturnType<typeof createLeaseTraces>;

@@ -27,17 +27,28 @@ export const createReceive =
     const message = { type: 'receive', verb: 'claim', worker: request.worker } as const;
     const queues = jobs.length > 0 ? jobs.map(({ queue }) => queue) : (request.queues ?? ['default']);
     const own =
-      parent && spans.start({ ...message, queues, count: jobs.length }, began, parent, linksTo(traces));
+      parent &&
+      spans.start(
+        { ...message, queues, batches: jobs.map(({ batch }) => batch), count: jobs.length },
+        began,
+        parent,
+        linksTo(traces),
+      );
     if (own) spans.end(own, { ...outcome, statements });
     const since = leasedSince(call);
     const leasing = statements.filter((ran) => ran.began >= since);
     const links = linksTo([own?.spanContext()]);
-    for (const [i, { id, queue, attempt }] of jobs.entries()) {
+    for (const [i, { id, queue, attempt, batch }] of jobs.entries()) {
       const created = traces[i];
       if (!created) continue;
-      leases.note(id, { context: created, queue });
+      leases.note(id, { context: created, queue, batch });
       if (isOfCaller(created, call)) continue;
-      const span = spans.start({ ...message, queues: [queue], id }, since, contextOf(created), links);
+      const span = spans.start(
+        { ...message, queues: [queue], batches: [batch], id },
+        since,
+        contextOf(created),
+        links,
+      );
       span.setAttribute('dibs.job.attempt', attempt);
       spans.end(span, { ...outcome, statements: leasing });
     }

@@ -19,6 +19,9 @@ export const KINDS = {
 export const STATEMENT = SpanKind.CLIENT;
 export type Operation = Exclude<keyof typeof KINDS, 'other'>;
 
+/** The convention has no name for it. */
+export const BATCH_ID = 'dibs.batch.id';
+
 /** What is known of a messaging span. */
 export interface Message {
   type?: Operation | undefined;
@@ -28,36 +31,44 @@ export interface Message {
   queues: Iterable<string | undefined>;
   /** The id of the job, if it is about one. */
   id?: string | undefined;
+  /** The batches of the jobs. A span names one, or none. */
+  batches?: Iterable<string | null | undefined> | undefined;
   /** How many jobs it is about, if it may be about several. */
   count?: number | undefined;
   /** The name of the worker, where the request tells it. */
   worker?: string | undefined;
 }
 
-export function onlyQueue(queues: Iterable<string | undefined>): string | undefined {
-  const names = new Set(queues);
-  return names.size === 1 ? [...names][0] : undefined;
+export function only<T>(all: Iterable<T>): T | undefined {
+  const distinct = new Set(all);
+  return distinct.size === 1 ? [...distinct][0] : undefined;
 }
 
 export function nameOf({ verb, queues }: Message): string {
-  const queue = onlyQueue(queues);
+  const queue = only(queues);
   return queue === undefined ? verb : `${verb} ${queue}`;
 }
 
 /** Undefined attributes are left out. */
-const known = (attributes: Record<string, string | number | undefined>): Attributes =>
+const known = (attributes: Attributes): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 
-export const attributesOf = ({ type, verb, queues, id, count, worker }: Message): Attributes =>
-  known({
+export const batchAttributes = ({ batches = [] }: Message): Attributes =>
+  known({ [BATCH_ID]: only(batches) ?? undefined });
+
+export function attributesOf(message: Message): Attributes {
+  const { type, verb, queues, id, count, worker } = message;
+  return known({
     'messaging.system': 'dibs',
     'messaging.operation.name': verb,
     'messaging.operation.type': type === 'sendMany' ? 'send' : type,
-    'messaging.destination.name': onlyQueue(queues),
+    'messaging.destination.name': only(queues),
     'messaging.message.id': id,
     'messaging.batch.message_count': count,
     'messaging.client.id': worker,
+    ...batchAttributes(message),
   });
+}
 
 export const statementAttributes = ({ name, rows, waitedMs, failed }: Ran): Attributes =>
   known({

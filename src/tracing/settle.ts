@@ -2,9 +2,10 @@ import { ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api';
 import type { Job } from '../job.ts';
 import type { NewJob } from '../verbs/enqueue.ts';
 import type { Ack, ItemAnswer, Nack, Settled, SettleRequest } from '../verbs/settle.ts';
+import type { BatchLinks } from './batchLinks.ts';
 import { type Call, isOfCaller, type Outcome, observe, type Run } from './call.ts';
 import type { LeaseTraces } from './leaseTraces.ts';
-import { createAll, endCreated } from './send.ts';
+import { batchesOf, createAll, endCreated, linkCreated } from './send.ts';
 import { contextOf, linksTo, type Spans } from './spans.ts';
 
 /** A lease that is settled, and why it was not. */
@@ -58,14 +59,15 @@ function settlementOf(request: SettleRequest): Settlement<Settled> {
  * The spans of settlements. A request that names no trace is seen in the traces of its jobs, where this replica leased
  * them. Its follow-ups then belong to those, too (src/settle/followUps.ts).
  */
-export function createSettle(spans: Spans, leases: LeaseTraces) {
+export function createSettle(spans: Spans, leases: LeaseTraces, batchLinks: BatchLinks) {
   /** Spans for the jobs, in their traces. */
   function endItems(items: Item[], own: Span | undefined, { ended }: Outcome<unknown>, call: Call): void {
     const links = linksTo([own?.spanContext()]);
     for (const { verb, id, error } of items) {
       const lease = leases.find(id);
       if (!lease || isOfCaller(lease.context, call)) continue;
-      const message = { type: 'settle', verb, queues: [lease.queue], id } as const;
+      const { queue, batch } = lease;
+      const message = { type: 'settle', verb, queues: [queue], batches: [batch], id } as const;
       const span = spans.start(message, call.began, contextOf(lease.context), links);
       spans.end(span, { ended, error, statements: call.statements });
     }
@@ -77,13 +79,19 @@ export function createSettle(spans: Spans, leases: LeaseTraces) {
     const isUnknown = found.every((lease) => lease === undefined);
     const parent = call.parent ?? (isUnknown ? ROOT_CONTEXT : undefined);
     const about = isOne ? { id: ids[0] } : { count: ids.length };
-    const message = { type: 'settle', verb, queues: found.map((lease) => lease?.queue), ...about } as const;
+    const queues = found.map((lease) => lease?.queue);
+    const batches = found.map((lease) => lease?.batch);
+    const message = { type: 'settle', verb, queues, batches, ...about } as const;
     const links = linksTo(found.map((lease) => lease?.context));
     const own = parent && spans.start(message, call.began, parent, links);
     const isTraced = own !== undefined && call.parent !== undefined;
     const created = isTraced ? createAll(spans, followUps, call, trace.setSpan(ROOT_CONTEXT, own)) : [];
-    const outcome = await observe(run, call);
+    const [outcome, link] = await Promise.all([
+      observe(run, call),
+      batchLinks.find(isTraced ? batchesOf(followUps) : []),
+    ]);
     const { result, ended, error } = outcome;
+    linkCreated(link, followUps, created, own);
     if (result !== undefined) endCreated(created, settlement.enqueuedBy(result), ended);
     if (own) {
       // A nack and a release tell the job.

@@ -12,7 +12,15 @@ import {
 import type { Ran } from '../askers.ts';
 import { isOutage, Refusal } from '../errors.ts';
 import { idsOf, type Trace } from '../traceparent.ts';
-import { attributesOf, KINDS, type Message, nameOf, STATEMENT, statementAttributes } from './semantics.ts';
+import {
+  attributesOf,
+  batchAttributes,
+  KINDS,
+  type Message,
+  nameOf,
+  STATEMENT,
+  statementAttributes,
+} from './semantics.ts';
 
 /** A span has at most this number of links by default. */
 const MOST_LINKS = 128;
@@ -60,7 +68,7 @@ export function createSpans(tracer: Tracer) {
         {
           kind: KINDS[message.type ?? 'other'],
           startTime: began,
-          attributes: message.type ? attributesOf(message) : {},
+          attributes: message.type ? attributesOf(message) : batchAttributes(message),
           links,
         },
         parent,

@@ -1,4 +1,5 @@
 import type { JobState } from '../job.ts';
+import type { Trace } from '../traceparent.ts';
 import type { Looks, Narrowed, Signed, Waits } from './callers.ts';
 import type { PartlyAway } from './databases.ts';
 import type { IdempotentRequest, NewJob } from './enqueue.ts';
@@ -21,6 +22,8 @@ export interface NewBatch extends Signed {
   on_end?: NewJob | undefined;
   /** Nothing else comes in. */
   closed: boolean;
+  /** Where the request belongs in a trace. Spans of what comes in later link to it. */
+  trace?: Trace | undefined;
   /** With it, a repeat within 24 hours creates nothing. */
   once?: IdempotentRequest | undefined;
 }

@@ -109,6 +109,8 @@ export interface HistoryEvent {
   /** Null: not known. */
   at: string | null;
   event: HistoryEventName;
+  batch?: string;
+  follows?: string;
   attempt?: number;
   deliveries?: number;
   worker?: string;

@@ -365,6 +365,32 @@ describe('a follower that belongs to another batch', () => {
   });
 });
 
+test('followers of hundreds of batches may belong to one: it ends with the last of them', async () => {
+  const count = 200;
+  const outer = await create(FOLLOWERS());
+  const step = { queue: `${queue}.step`, batch: outer.id };
+  const inner = { jobs: jobs(1), closed: true, on_end: step };
+  for (let made = 0; made < count; made += 10)
+    await Promise.all(Array.from({ length: 10 }, () => create(inner)));
+  expect(await close(outer.id)).toMatchObject({ state: 'running', counts: counts() });
+  await ackAll();
+  expect((await look(outer.id)).counts).toEqual(counts({ ready: count }));
+  expect(await payloads()).toEqual([]);
+  await ackAll(step.queue);
+  expect(await look(outer.id)).toMatchObject({ state: 'succeeded', counts: counts({ completed: count }) });
+  expect(await payloads()).toEqual(['end', 'success']);
+});
+
+test('when the innermost of a hundred nested batches is cancelled, all of them end', async () => {
+  const chain = [await create(FOLLOWERS())];
+  for (let i = 1; i < 100; i++) chain.unshift(await create({ on_success: { queue, batch: chain[0].id } }));
+  for (const { id } of chain.slice(1)) await close(id);
+  await at.ok('DELETE', `/batches/${chain[0].id}`);
+  for (const { id } of chain.slice(1))
+    expect(await look(id)).toMatchObject({ state: 'ended', counts: counts({ cancelled: 1 }) });
+  expect(await payloads()).toEqual(['end']);
+});
+
 test('a cancelled batch is closed, its waiting jobs are cancelled, and nothing follows', async () => {
   const { id } = await create({ jobs: [...jobs(3), ...jobs(2, { delay_seconds: 600 })], ...FOLLOWERS() });
   const leased = await at.claimOne(queue);
@@ -485,6 +511,17 @@ describe('what does not fit is refused, and changes nothing', () => {
     expect((await service.call('GET', `/queues/${queue}`)).status).toBe(404);
   });
 
+  test('what follows is said when a batch is created: so none follows itself', async () => {
+    const { id } = await create();
+    const itself = { on_end: { queue, batch: id } };
+    for (const verb of ['PUT', 'PATCH', 'POST'])
+      expectProblem(await service.call(verb, `/batches/${id}`, itself), 405, 'method_not_allowed');
+    const nested = { queue, on_end: { queue, on_end: { queue } } };
+    expectProblem(await service.call('POST', '/batches', nested), 400, 'invalid_request', '/on_end/on_end');
+    expect(await close(id)).toMatchObject({ state: 'succeeded', followers: [] });
+    expect((await at.ok('GET', `/jobs?queue=${queue}`)).jobs).toEqual([]);
+  });
+
   test('a batch in a schedule', async () => {
     const { id } = await create();
     const schedule = { cron: '* * * * *', job: { queue, batch: id } };
@@ -495,6 +532,26 @@ describe('what does not fit is refused, and changes nothing', () => {
       '/job/batch',
     );
   });
+});
+
+test('a batch is kept for the retention_seconds of its queue, and for an hour at least', async () => {
+  const client = await openClient(await databaseOf(service.databaseUrl, queue));
+  const { id } = await create({ closed: true });
+  const isKept = async (minutes: number) => {
+    await client.query(
+      `update dibs.batches
+       set finished_at = now() - $2 * interval '1 minute', ended_at = now() - $2 * interval '1 minute'
+       where id = $1`,
+      [id, minutes],
+    );
+    await rowsOf(client, 'batches/prune', {});
+    return (await service.call('GET', `/batches/${id}`)).status === 200;
+  };
+  expect(await isKept(59)).toBe(true);
+  await at.configure(queue, { retention_seconds: 7200 });
+  expect(await isKept(119)).toBe(true);
+  expect(await isKept(121)).toBe(false);
+  await client.end();
 });
 
 describe('an end that is not the last word', () => {

@@ -166,8 +166,12 @@ describe('batch', () => {
     expect(shown).toMatch(
       /^name +pages\nqueue +q\d+\nstate +open\ndone +2 of 3 jobs\nnow +Jobs are unfinished: 1 ready/m,
     );
+    const [job] = (await service.call('GET', `/jobs?batch=${id}&limit=1`)).body.jobs;
+    expect(await ok(['history', job.id])).toMatch(new RegExp(`enqueued +in the batch ${id}$`, 'm'));
     expect(shown).toMatch(/^ready +1$.*^completed +1$.*^dead +1$\nfollowers +on_end\ncreated /ms);
-    const second = await create(queue, '--closed');
+    const second = await create(queue, '--closed', '--on-end', `${queue}.after`);
+    const [follower] = (await service.call('GET', `/jobs?queue=${queue}.after`)).body.jobs;
+    expect(await ok(['history', follower.id])).toContain(`follows the batch ${second}`);
     const [headings, first, last] = (await ok(['batches', '--queue', queue])).split('\n');
     expect(headings).toMatch(/^ID +NAME +QUEUE +STATE +DONE +DEAD +AGE$/);
     expect(first).toMatch(new RegExp(`^${second} +${queue} +succeeded +0/0 +0 +\\d+ s ago$`));

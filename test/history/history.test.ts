@@ -156,6 +156,22 @@ test('tells what somebody did: retried, changed, moved, and takes the history al
   expect(await events(moved)).toEqual(['enqueued', 'nacked', 'dead', 'changed', 'retried', 'moved']);
 });
 
+test('says of a job in which batch it is, and of a follower which batch it follows', async () => {
+  const after = at.queueBeside(queue);
+  const { id: batch } = await at.ok('POST', '/batches', { queue, on_end: { queue: after } });
+  const before = await rows();
+  const { id } = await at.enqueue({ queue, batch });
+  const { id: plain } = await at.enqueue({ queue, headers: { 'dibs-batch': 'of mine' } });
+  await at.ok('POST', `/batches/${batch}/close`);
+  const enqueued = { at: expect.any(String), event: 'enqueued' };
+  expect((await history(id)).events).toEqual([{ ...enqueued, batch }]);
+  expect((await history(plain)).events).toEqual([enqueued]);
+  for (const lease of await at.claim(queue, { limit: 2 })) await at.settle('ack', lease);
+  const follower = await at.claimOne(after);
+  expect((await history(follower.id)).events[0]).toEqual({ ...enqueued, follows: batch });
+  expect(await rows()).toBe(before);
+});
+
 test('a job that is enqueued, claimed, extended and acked writes nothing', async () => {
   const before = await rows();
   await at.enqueueAll([

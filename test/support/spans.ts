@@ -8,6 +8,7 @@ import {
 import { keepAskers } from '../../src/askers.ts';
 
 export interface Told {
+  id: string;
   kind: string;
   name: string;
   service: string;
@@ -40,6 +41,7 @@ export function collectSpans() {
   function told(span: ReadableSpan, all: ReadableSpan[]): Told {
     const { spanId } = span.spanContext();
     return {
+      id: spanId,
       kind: SpanKind[span.kind],
       name: span.name,
       service: span.instrumentationScope.name,

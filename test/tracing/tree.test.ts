@@ -200,6 +200,56 @@ test('the followers of a batch are in the trace of the request that created it, 
   expect(made(again as Told)).toEqual([]);
 });
 
+test('what comes into a batch later names it, and links to the span that created it, from every replica', async () => {
+  const [producer, later] = [begin('pages', SpanKind.CLIENT), begin('more pages', SpanKind.CLIENT)];
+  const { body: batch } = await service.call(
+    'POST',
+    '/batches',
+    { queue, jobs: [{ queue }] },
+    producer.headers,
+  );
+  const created = find(spans.treesOf(idOf(producer.span)), `createBatch ${queue}`)[0] as Told;
+  expect(created.attributes).toMatchObject({ 'dibs.batch.id': batch.id });
+  // It has not seen the batch.
+  const other = await startService({ traces: true, databaseUrl: service.databaseUrl });
+  try {
+    const into = { queue, batch: batch.id };
+    await other.call('POST', '/jobs', into, later.headers);
+    await service.call('POST', '/jobs/batch', { jobs: [into, { queue }] }, later.headers);
+    await other.call('POST', '/jobs', into, { ...later.headers, 'idempotency-key': queue });
+    const follower = { queue: `${queue}.outer`, on_end: { queue: `${queue}.outer`, batch: batch.id } };
+    await other.call('POST', '/batches', follower, later.headers);
+    const lease = await claim();
+    expect(lease.batch).toBe(batch.id);
+    const body = { lease_token: lease.lease_token, enqueue: [into] };
+    expect((await other.call('POST', `/jobs/${lease.id}/ack`, body, later.headers)).status).toBe(200);
+    expect((await service.call('POST', `/batches/${batch.id}/close`, {}, later.headers)).status).toBe(200);
+  } finally {
+    await other.stop();
+  }
+  const told = (trees: Told[]): [string, boolean][] =>
+    trees.flatMap(({ name, attributes, links, children }) => [
+      ...(attributes['dibs.batch.id'] === batch.id
+        ? [[name, links.includes(created.id)] as [string, boolean]]
+        : []),
+      ...told(children),
+    ]);
+  expect(told(spans.treesOf(idOf(later.span)))).toEqual([
+    [`create ${queue}`, true],
+    ['closeBatch', true],
+    [`create ${queue}.outer`, true],
+    [`enqueue ${queue}`, true],
+    [`create ${queue}`, true],
+    [`enqueue ${queue}`, true],
+  ]);
+  // Its first job is in its own trace.
+  expect(told(spans.treesOf(idOf(producer.span)))).toEqual([
+    [`createBatch ${queue}`, false],
+    [`create ${queue}`, false],
+    [`claim ${queue}`, false],
+  ]);
+});
+
 test('requests that share a statement have it in each of their traces', async () => {
   const producers = Array.from({ length: 20 }, (_, i) => begin(`order ${i}`, SpanKind.CLIENT));
   await Promise.all(producers.map(({ headers }) => enqueue({}, headers)));

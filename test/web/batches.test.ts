@@ -277,6 +277,7 @@ describe.skipIf(!hasBrowser)('a job of a batch', () => {
       await page.getByText('Jobs of a batch are filtered by state and queue only.').waitFor();
       await page.getByLabel('Worker').fill('');
       await jobs.getByRole('link').first().click();
+      await page.getByText('into its batch').waitFor();
       await page.getByRole('link', { name: id }).click();
       await page.waitForURL(`${at.base}/#/batches/${id}`);
       await heading(page, id);
@@ -284,6 +285,16 @@ describe.skipIf(!hasBrowser)('a job of a batch', () => {
       await until(async () => (await jobs.count()) === 2);
       await page.getByText('Operations do not know batches').waitFor();
       expect(await button(page, 'Change all matching…').isDisabled()).toBe(true);
+    });
+  });
+
+  test('that follows one leads there, too', async () => {
+    const id = await batchOf('led', 0, { closed: true, on_end: { queue: 'led.after' } });
+    const [follower] = (await root('GET', '/jobs?queue=led.after')).body.jobs;
+    await visit(`#/jobs/${follower.id}`, async (page) => {
+      await page.getByText('follows batch').waitFor();
+      await page.getByRole('link', { name: id }).click();
+      await heading(page, id);
     });
   });
 });

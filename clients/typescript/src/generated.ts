@@ -348,6 +348,10 @@ export interface HistoryEvent {
   at: string | null;
   /** What happened. */
   event: 'enqueued' | 'leased' | 'acked' | 'nacked' | 'released' | 'rescued' | 'expired' | 'dead' | 'cancel_requested' | 'cancelled' | 'retried' | 'redriven' | 'changed' | 'moved';
+  /** The batch that it was enqueued into. */
+  batch?: string;
+  /** The batch whose end has enqueued it. */
+  follows?: string;
   /** The attempt that it was about. */
   attempt?: number;
   /** The leases that were given until then. */

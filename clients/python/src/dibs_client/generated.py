@@ -269,6 +269,8 @@ class HistoryEvent(TypedDict):
 
     at: str | None
     event: Literal["enqueued", "leased", "acked", "nacked", "released", "rescued", "expired", "dead", "cancel_requested", "cancelled", "retried", "redriven", "changed", "moved"]
+    batch: NotRequired[str]
+    follows: NotRequired[str]
     attempt: NotRequired[int]
     deliveries: NotRequired[int]
     worker: NotRequired[str]

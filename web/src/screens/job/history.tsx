@@ -1,6 +1,6 @@
 import { duration, local } from '../../format.ts';
 import type { HistoryEvent } from '../../types.ts';
-import { Column, Empty, Table, When } from '../../ui.tsx';
+import { BatchLink, Column, Empty, Table, When } from '../../ui.tsx';
 
 interface HistoryProps {
   events: HistoryEvent[] | undefined;
@@ -46,6 +46,12 @@ export const History = ({ events, isTruncated }: HistoryProps) => (
             <td class="n">{held(event)}</td>
             <td class="error">
               {event.error && <div class="lines">{event.error}</div>}
+              {event.batch && <div class="quiet">into its batch</div>}
+              {event.follows && (
+                <div class="quiet">
+                  follows batch <BatchLink id={event.follows} />
+                </div>
+              )}
               {event.run_at && (
                 <div class="quiet">
                   runs <When time={event.run_at} />
