@@ -9,13 +9,24 @@ interface Awaited {
   job_state: JobState | null;
   job_queue: string | null;
   follower_of: string | null;
+  is_cancelled: boolean;
 }
 
 const statement = planned('batches/awaited', row<Awaited>());
 
 const UNFINISHED = ['scheduled', 'ready', 'blocked', 'leased'] as const;
 
+const CANCELLED = 'The batch was cancelled: nothing follows its end.';
+
 const listed = (parts: string[]) => parts.join(', ');
+
+/** What still comes of a batch without unfinished jobs. */
+function comes({ state, followers: [next] }: Batch, { is_cancelled }: Awaited): string {
+  if (state === 'running') return 'It ends within a second.';
+  if (is_cancelled) return CANCELLED;
+  if (next === undefined) return 'It waits for nothing.';
+  return `Its ${next} is enqueued as soon as nothing is in its way, such as an open transaction with its unique key.`;
+}
 
 /** Says what a batch waits for. */
 export function createExplainBatch({ db, get }: { db: Db; get(name: BatchName): Promise<Batch> }) {
@@ -32,13 +43,14 @@ export function createExplainBatch({ db, get }: { db: Db; get(name: BatchName): 
       detail,
       ...(found.job_id !== null && { job_id: found.job_id }),
     });
+    const cancelled = found.is_cancelled ? ` ${CANCELLED}` : '';
     if (unfinished.length > 0) {
       const first =
         found.job_id === null
           ? ''
           : ` One of them is in the queue ${found.job_queue}, and is ${found.job_state}.`;
-      const open = state === 'open' ? ' And it is open: it ends only after it is closed.' : '';
-      return explanation('jobs_unfinished', `Jobs are unfinished: ${listed(unfinished)}.${first}${open}`);
+      const more = state === 'open' ? ' And it is open: it ends only after it is closed.' : cancelled;
+      return explanation('jobs_unfinished', `Jobs are unfinished: ${listed(unfinished)}.${first}${more}`);
     }
     if (found.follower_of !== null)
       return explanation(
@@ -54,13 +66,6 @@ export function createExplainBatch({ db, get }: { db: Db; get(name: BatchName): 
           ? 'It has ended. 1 of its jobs is dead. When it is retried and completed, its on_success is enqueued.'
           : `It has ended. ${counts.dead} of its jobs are dead. When they are retried and completed, its on_success is enqueued.`,
       );
-    const [next] = batch.followers;
-    const ends =
-      next !== undefined && state !== 'running'
-        ? `Its ${next} is enqueued as soon as nothing is in its way, such as an open transaction with its unique key.`
-        : state === 'running'
-          ? 'It ends within a second.'
-          : 'It waits for nothing.';
-    return explanation('finished', `All of its jobs are finished. ${ends}`);
+    return explanation('finished', `All of its jobs are finished. ${comes(batch, found)}`);
   };
 }

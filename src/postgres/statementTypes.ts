@@ -196,6 +196,7 @@ export interface StatementTypes {
       job_state: JobState;
       job_queue: string;
       follower_of: string;
+      is_cancelled: boolean;
     };
   };
   'batches/cancel': {

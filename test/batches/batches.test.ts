@@ -434,6 +434,22 @@ test('explain says what a batch waits for', async () => {
   expect(await explained()).toMatchObject({ state: 'succeeded', code: 'finished' });
 });
 
+test('explain says of a batch that it was cancelled: so nothing follows its end', async () => {
+  const { id } = await create({ jobs: jobs(2), ...FOLLOWERS() });
+  const leased = await at.claimOne(queue);
+  await at.ok('DELETE', `/batches/${id}`);
+  const explained = () => at.ok('GET', `/batches/${id}/explain`);
+  expect(await explained()).toMatchObject({
+    code: 'jobs_unfinished',
+    detail: `Jobs are unfinished: 1 leased. One of them is in the queue ${queue}, and is leased. The batch was cancelled: nothing follows its end.`,
+  });
+  await at.settle('ack', leased);
+  expect(await explained()).toMatchObject({
+    code: 'finished',
+    detail: 'All of its jobs are finished. The batch was cancelled: nothing follows its end.',
+  });
+});
+
 test('lists have batches newest first, and the jobs of one', async () => {
   const made: string[] = [];
   for (let i = 0; i < 3; i++) made.unshift((await create({ jobs: jobs(2), closed: i === 0 })).id);
@@ -514,7 +530,7 @@ describe('what does not fit is refused, and changes nothing', () => {
   test('what follows is said when a batch is created: so none follows itself', async () => {
     const { id } = await create();
     const itself = { on_end: { queue, batch: id } };
-    for (const verb of ['PUT', 'PATCH', 'POST'])
+    for (const verb of ['PUT', 'PATCH'] as const)
       expectProblem(await service.call(verb, `/batches/${id}`, itself), 405, 'method_not_allowed');
     const nested = { queue, on_end: { queue, on_end: { queue } } };
     expectProblem(await service.call('POST', '/batches', nested), 400, 'invalid_request', '/on_end/on_end');

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase, onServer } from '../support/database.ts';
 import { moves } from '../support/moves.ts';
@@ -93,4 +94,15 @@ test('sessions that are opened at once share a statement, and so do those that a
   expect(sent.filter(({ file }) => /open|resume/.test(file))).toHaveLength(2);
   expect(await Promise.all(opened.map(({ lost }) => lost))).toEqual(opened.map(() => 'resumed'));
   for (const session of resumed) session.letGo('hung_up');
+});
+
+test('sessions that are held cost a replica one statement a second, however many they are', async () => {
+  const { engine } = service;
+  const held = await Promise.all(Array.from({ length: MANY }, () => engine.holdSession({})));
+  await sleep(1500);
+  sent = [];
+  await sleep(5000);
+  expect(sent.map(({ file }) => file)).toContain('sessions/renew');
+  expect(sent.length).toBeLessThanOrEqual(6);
+  for (const session of held) session.letGo('hung_up');
 });
