@@ -36,7 +36,10 @@ export function createAllowed(verbs: Verbs, queues: QueuesOfJobs, limitNewQueues
     if (!(await mayUse)) throw jobNotFound(id);
   }
 
-  /** The verb for a request that puts jobs into batches. One of a queue of others is refused as if it were not there. */
+  /**
+   * The verb for a request that puts jobs into batches. One of a queue of others is refused as if it were not there. Of one whose
+   * queue is gone, the verb says so, or repeats an answer of before.
+   */
   function withBatches(caller: Caller, { batches }: Need, run: Run): Run {
     if (!batches) return run;
     return (request) => {
@@ -46,7 +49,8 @@ export function createAllowed(verbs: Verbs, queues: QueuesOfJobs, limitNewQueues
         try {
           if (await mayUseJob(caller, id)) return;
         } catch (error) {
-          if (!(error instanceof Refusal && error.code === 'job_not_found')) throw error;
+          if (error instanceof Refusal && error.code === 'job_not_found') return;
+          throw error;
         }
         throw batchNotFound(id);
       });

@@ -1,15 +1,14 @@
 import type { DatabaseEngine } from '../engine/open.ts';
 import { queueNameOf } from '../enqueue/intoQueues.ts';
-import { isUuid } from '../ids.ts';
 import type { Job } from '../job.ts';
 import { jobOf } from '../schedules/schedules.ts';
 import { followersOf, queuesOfBatch } from '../verbs/batches.ts';
 import type { EnqueueRequest, NewJob } from '../verbs/enqueue.ts';
 import type { Verbs } from '../verbs.ts';
 import type { Lead } from './lead.ts';
-import { isNotFound, type WayOfJobs } from './onItsWay.ts';
+import type { WayOfJobs } from './onItsWay.ts';
 import type { Placements } from './placements.ts';
-import type { WhyRefused } from './whyRefused.ts';
+import { ofBatch, type WhyRefused } from './whyRefused.ts';
 
 /** The verbs that bring jobs in: each leads to the database of the first queue. */
 export function newJobsOfSeveral(
@@ -18,17 +17,16 @@ export function newJobsOfSeveral(
   way: WayOfJobs,
   why: WhyRefused,
 ): Pick<Verbs, 'enqueue' | 'enqueueOnce' | 'createBatch' | 'triggerSchedule'> {
-  /** Where new queues of jobs of a batch are to be: beside it. Undefined where they are in none. */
-  async function databaseOfBatch(jobs: NewJob[]): Promise<string | undefined> {
+  /**
+   * Where those of the queues are to be that are new, when jobs are in a batch: beside it. Undefined where none is new, or no job is
+   * in a batch. No queue is placed for a batch that is not there. @throws Refusal `batch_not_found`
+   */
+  async function databaseOfBatch(jobs: NewJob[], queues: string[]): Promise<string | undefined> {
     const batch = jobs.find((job) => job.batch !== undefined)?.batch;
-    if (batch === undefined || !isUuid(batch)) return undefined;
-    try {
-      return (await placements.ofJob(batch)).database;
-    } catch (error) {
-      // A repeat is answered all the same, and else the database of the jobs refuses it.
-      if (!isNotFound(error)) throw error;
-      return undefined;
-    }
+    if (batch === undefined) return undefined;
+    const places = await Promise.all([...new Set(queues)].map(placements.find));
+    if (places.every((place) => place !== undefined)) return undefined;
+    return ofBatch(batch, async () => (await placements.ofJob(batch)).database);
   }
 
   /** To the first of the queues of these jobs. What waits for them from before goes first. */
@@ -47,7 +45,7 @@ export function newJobsOfSeveral(
 
   async function enqueueIn<T>(request: EnqueueRequest, run: (engine: DatabaseEngine) => Promise<T>) {
     const { jobs, at } = request;
-    const wish = await databaseOfBatch(jobs);
+    const wish = await databaseOfBatch(jobs, jobs.map(queueNameOf));
     return toQueuesOf(jobs, run, wish).catch((error) => {
       const place = placements.known(queueNameOf(jobs[0] as NewJob));
       return why(error, { jobs, at, beside: 'the first job', place });
@@ -65,7 +63,8 @@ export function newJobsOfSeveral(
       const jobs = followers.map(({ job }) => job);
       const create = ({ name }: DatabaseEngine) =>
         toNew([queue, ...queuesOfBatch(request)], ({ verbs }) => verbs.createBatch(request), name);
-      return toNew([queue], create, await databaseOfBatch(jobs)).catch((error) => {
+      const wish = await databaseOfBatch(jobs, [queue, ...jobs.map(queueNameOf)]);
+      return toNew([queue], create, wish).catch((error) => {
         const at = (i: number) => `/${followers[i]?.kind}`;
         return why(error, { jobs, at, beside: `queue ${queue}`, place: placements.known(queue) });
       });

@@ -1,7 +1,6 @@
 import type { Claims } from '../claim/claims.ts';
 import { aroundRooms } from '../engine/around.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
-import { batchNotFound, Refusal } from '../errors.ts';
 import type { Verbs } from '../verbs.ts';
 import { claimVerb } from './claims.ts';
 import type { Lead } from './lead.ts';
@@ -16,7 +15,7 @@ import { relayedChanges } from './relayedChanges.ts';
 import { relayedLooks } from './relayedLooks.ts';
 import type { Relocations } from './relocation/relocations.ts';
 import { settlingOfSeveral } from './settling.ts';
-import { createWhyRefused } from './whyRefused.ts';
+import { createWhyRefused, ofBatch } from './whyRefused.ts';
 
 type EngineVerbs = DatabaseEngine['verbs'];
 type ToEngine<Request> = (
@@ -74,9 +73,7 @@ export function verbsOfSeveral(context: {
     ...each<{ queue: string }, (typeof OF_QUEUE)[number]>(OF_QUEUE, ({ queue }, run) => toQueue(queue, run)),
     ...each<{ id: string }, (typeof OF_JOB)[number]>(OF_JOB, ({ id }, run) => toJob(id, run)),
     ...each<{ id: string }, (typeof OF_BATCH)[number]>(OF_BATCH, ({ id }, run) =>
-      toJob(id, run).catch((error) => {
-        throw error instanceof Refusal && error.code === 'job_not_found' ? batchNotFound(id) : error;
-      }),
+      ofBatch(id, () => toJob(id, run)),
     ),
     ...newJobsOfSeveral(lead, placements, way, why),
     ...settlingOfSeveral(lead, placements, why),

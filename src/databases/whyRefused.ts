@@ -17,18 +17,24 @@ interface Refused {
   place: Place | undefined;
 }
 
+/** The id of a batch leads as that of a job does. Where it leads nowhere, there is no such batch. */
+export const ofBatch = <T>(id: string, run: () => Promise<T>): Promise<T> =>
+  run().catch((error) => {
+    throw isNotFound(error) ? batchNotFound(id) : error;
+  });
+
 const databaseOf = ({ database, moving_to }: Place) => moving_to ?? database;
 
 /** Says of jobs that were refused which of them is for a batch in another database. */
 export function createWhyRefused({ toJob }: Lead, placements: Placements) {
   /** @throws Refusal `batch_not_found`, `unavailable` while its database is away */
   const databaseOfBatch = (id: string): Promise<string> =>
-    toJob(id, async ({ name, verbs }) => {
-      await verbs.getBatch({ id });
-      return name;
-    }).catch((error) => {
-      throw isNotFound(error) ? batchNotFound(id) : error;
-    });
+    ofBatch(id, () =>
+      toJob(id, async ({ name, verbs }) => {
+        await verbs.getBatch({ id });
+        return name;
+      }),
+    );
 
   /** @throws Refusal that names the job, where a batch is in another database, else the same as before */
   return async function why(error: unknown, { jobs, at, beside, place }: Refused): Promise<never> {

@@ -54,3 +54,26 @@ test('a settlement whose follow-up names a batch of others is refused for that i
     { id: two.id, status: 200 },
   ]);
 });
+
+test('a key of some queues gets the answer of a repeated enqueue, also when its batch is long gone', async () => {
+  await root('PUT', '/queues/notes.kept', {});
+  const { body } = await root('POST', '/batches', { queue: 'notes.gone' });
+  const own = as(service, 'produce@notes.*');
+  const job = { queue: 'notes.kept', batch: body.id };
+  const send = () => own('POST', '/jobs', job, { 'idempotency-key': 'once' });
+  const first = await send();
+  expect(first.status).toBe(201);
+  expect((await root('DELETE', '/queues/notes.gone?force=true')).status).toBe(204);
+  // A replica remembers queues for a time.
+  const other = await startService({ access: speakingAccess(), databaseUrl: service.databaseUrl });
+  try {
+    const there = as(other, 'produce@notes.*');
+    expectProblem(await there('POST', '/jobs', job), 404, 'batch_not_found');
+    expect(await there('POST', '/jobs', job, { 'idempotency-key': 'once' })).toMatchObject({
+      status: 201,
+      body: first.body,
+    });
+  } finally {
+    await other.stop();
+  }
+});

@@ -127,6 +127,18 @@ test('without a key, each request creates one', async () => {
   expect(one.body.id).not.toBe(two.body.id);
 });
 
+test('a repeated enqueue into a batch that is long gone is answered the same', async () => {
+  await at.configure(queue, {});
+  const { id } = await at.ok('POST', '/batches', { queue: `${queue}.own` });
+  const into = (of: Service, headers = {}) => of.call('POST', '/jobs', { queue, batch: id }, headers);
+  const first = await into(service, key);
+  await at.ok('DELETE', `/queues/${queue}.own?force=true`);
+  for (const one of [service, other]) {
+    expectProblem(await into(one), 404, 'batch_not_found');
+    expectSame(await into(one, key), first);
+  }
+});
+
 test('a key is of its route: POST /jobs and POST /batches share none', async () => {
   await at.ok('POST', '/jobs', { queue }, key);
   expect((await create()).headers['idempotent-replayed']).toBe(undefined);

@@ -551,8 +551,8 @@ describe('what does not fit is refused, and changes nothing', () => {
 });
 
 test('a batch is kept for the retention_seconds of its queue, and for an hour at least', async () => {
-  const client = await openClient(await databaseOf(service.databaseUrl, queue));
   const { id } = await create({ closed: true });
+  const client = await openClient(await databaseOf(service.databaseUrl, queue));
   const isKept = async (minutes: number) => {
     await client.query(
       `update dibs.batches
@@ -603,9 +603,9 @@ describe('an end that is not the last word', () => {
   test.each(['succeeded', 'ended'])(
     'a batch that %s after a redrive is kept for an hour from then on, and tells its first end',
     async (state) => {
+      const { id } = await create({ jobs: jobs(1), closed: true });
       const url = await databaseOf(service.databaseUrl, queue);
       const client = await openClient(url);
-      const { id } = await create({ jobs: jobs(1), closed: true });
       const later = () =>
         client.query(
           `update dibs.batches

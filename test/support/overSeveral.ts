@@ -10,7 +10,9 @@ import { ROOT, textOf } from './sources.ts';
 /** Why test files stay with one database: paths below `test/`, without `.test.ts`. One with `/` at its end is a folder. */
 const OVER_ONE: Record<string, string[]> = {
   'It makes its own databases, several or one.': [
-    'batches/',
+    'batches/batchChaos',
+    'batches/batchPlans',
+    'batches/batchRaces',
     'databases/',
     'docs/severalDatabases',
     'looking/databases',
