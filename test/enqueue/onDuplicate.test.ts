@@ -226,6 +226,24 @@ describe('on_duplicate replace', () => {
   });
 });
 
+test.each(['on_duplicate', 'unique_until'])('%s needs a key wherever a job is named', async (field) => {
+  const bare = { queue, [field]: field === 'on_duplicate' ? 'replace' : 'claimed' };
+  const refused = async (method: 'POST' | 'PUT', path: string, body: object, at: string) =>
+    expectProblem(await service.call(method, path, body), 400, 'invalid_request', `${at}/${field}`);
+  await refused('POST', '/jobs', bare, '');
+  await refused('POST', '/jobs/batch', { jobs: [{ queue }, bare] }, '/jobs/1');
+  await refused('POST', '/batches', { queue, jobs: [bare] }, '/jobs/0');
+  await refused('POST', '/batches', { queue, on_end: bare }, '/on_end');
+  await refused('PUT', `/schedules/s-${queue}`, { cron: '* * * * *', job: bare }, '/job');
+  expect((await service.call('GET', `/queues/${queue}`)).status).toBe(404);
+  const { id } = await at.enqueue({ queue });
+  const { lease_token } = await at.claimOne(queue);
+  const acks = [{ id, lease_token, enqueue: [bare] }];
+  await refused('POST', `/jobs/${id}/ack`, { lease_token, enqueue: [bare] }, '/enqueue/0');
+  await refused('POST', '/jobs/settle', { acks }, '/acks/0/enqueue/0');
+  expect((await at.get(id)).state).toBe('leased');
+});
+
 describe('dibs.enqueue in SQL', () => {
   const inSql = async (text: string) => {
     const client = await openClient(await databaseOf(service.databaseUrl, queue));

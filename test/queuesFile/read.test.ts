@@ -135,6 +135,21 @@ describe('what is wrong is named with its line and column', () => {
       'line 4, column 12: /schedules/nightly/job/unique_for_seconds needs a unique_key',
     ],
     [
+      'on_duplicate alone',
+      schedule('{ on_duplicate: replace }'),
+      'line 4, column 12: /schedules/nightly/job/on_duplicate needs a unique_key',
+    ],
+    [
+      'a batch',
+      schedule('{ batch: 01a1fd45-3ed9-708c-acfd-71cdf5000001 }'),
+      'line 4, column 12: /schedules/nightly/job/batch is not a known field',
+    ],
+    [
+      'a group_concurrency of 0',
+      'queues:\n  mail: { group_concurrency: 0 }\n',
+      'line 2, column 11: /queues/mail/group_concurrency must be at least 1',
+    ],
+    [
       'a header that is a number',
       schedule('{ headers: { tenant: 17 } }'),
       'line 4, column 23: /schedules/nightly/job/headers/tenant must be a string',
