@@ -258,7 +258,7 @@ export interface StatementTypes {
   };
   'batches/end': {
     parameters: {
-      id: string | null;
+      ids: (string | null)[] | null;
     };
     columns: {
       end_batch: unknown;
@@ -4626,14 +4626,6 @@ export interface StatementTypes {
     };
     columns: {
       body: string;
-    };
-  };
-  'transfer/end_batches': {
-    parameters: {
-      ids: (string | null)[] | null;
-    };
-    columns: {
-      end_batch: unknown;
     };
   };
   'transfer/export_batch_states': {

@@ -15,7 +15,7 @@ const statements = {
   batches: planned('transfer/import_batches'),
   followers: planned('transfer/import_followers'),
   batchStates: planned('transfer/import_batch_states', row<{ id: string }>()),
-  endBatches: planned('transfer/end_batches'),
+  endBatches: planned('batches/end'),
   schedules: planned('transfer/import_schedules'),
   keys: planned('transfer/import_keys'),
   keysChange: planned('access/change'),

@@ -54,8 +54,8 @@ describe.each(Object.entries(HISTORIES))('a batch of 30,000 jobs, %s', (_, prelu
     async (mode) => {
       const end = await prepare(client, 'batches/end', mode);
       const costs = async (id: string) => {
-        await end.run({ id });
-        return blocksOf(await end.run({ id }));
+        await end.run({ ids: [id] });
+        return blocksOf(await end.run({ ids: [id] }));
       };
       // 129 entries of an index are a few pages of it, and of the table where the rows are not known to be visible to all.
       expect(await costs(LARGE)).toBeLessThan((await costs(SMALL)) + 60);

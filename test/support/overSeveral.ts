@@ -11,7 +11,6 @@ import { ROOT, textOf } from './sources.ts';
 const OVER_ONE: Record<string, string[]> = {
   'It makes its own databases, several or one.': [
     'batches/batchChaos',
-    'batches/batchPlans',
     'batches/batchRaces',
     'databases/',
     'docs/severalDatabases',
