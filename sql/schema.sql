@@ -1760,6 +1760,7 @@ create table dibs.relocating_queues (
   attempt integer not null default 0,
   queue json,
   arrivals json,
+  other text,
   constraint relocating_queues_pkey PRIMARY KEY (queue_id),
   constraint relocating_role CHECK ((role = ANY (ARRAY['leaving'::text, 'returning'::text, 'arrived'::text, 'refused'::text])))
 );

@@ -1,9 +1,11 @@
--- In the database of a queue: whether an operation works on it, or moves jobs there. And the other queue that has to stay in its
--- database: where its dead jobs go, or one whose dead jobs go to it. And a batch that has not ended, of the queue or with a job in it:
--- a batch is in one database.
+-- In the database of a queue: whether an operation works on it, moves jobs there, or relocates it, though home has forgotten that. And
+-- the other queue that has to stay in its database: where its dead jobs go, or one whose dead jobs go to it. And a batch that has not
+-- ended, of the queue or with a job in it: a batch is in one database.
 select
   exists (
     select from dibs.operations where state = 'running' and (queue_id = :queue_id or to_id = :queue_id)
+  ) or exists (
+    select from dibs.relocating_queues where queue_id = :queue_id and role <> 'refused'
   ) as is_busy,
   (
     select other.name

@@ -5,9 +5,9 @@ with queue as materialized (
   select * from dibs.queues where id = :queue_id for update
 ),
 kept as (
-  insert into dibs.relocating_queues as known (queue_id, relocation, role, queue, arrivals)
+  insert into dibs.relocating_queues as known (queue_id, relocation, role, other, queue, arrivals)
   select
-    id, :relocation, 'leaving', row_to_json(queue),
+    id, :relocation, 'leaving', :target, row_to_json(queue),
     coalesce((select json_agg(a) from dibs.relay_arrivals a where a.queue_id = queue.id), '[]')
   from queue
   on conflict (queue_id) do update
@@ -15,6 +15,7 @@ kept as (
     relocation = excluded.relocation,
     role = excluded.role,
     attempt = excluded.attempt,
+    other = excluded.other,
     queue = excluded.queue,
     arrivals = excluded.arrivals
   where known.role = 'refused'

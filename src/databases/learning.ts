@@ -6,6 +6,7 @@ import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { isAway, type Members } from './members.ts';
 import type { Lessons, Place } from './placements.ts';
+import { reopenForgotten } from './relocation/reopen.ts';
 
 /*
  * Home may forget places: a standby that lacks the last commits is promoted, or a backup is restored. The other databases still
@@ -163,6 +164,7 @@ export function createLearning(options: {
     untold.set(name, performance.now());
     if (isAway(engine)) return;
     try {
+      await reopenForgotten(home, engine);
       const left = await adoptAll(home, members, engine);
       if (left.length > 0) log(barred(left, name), 'queues were found that no request reaches');
       untold.delete(name);

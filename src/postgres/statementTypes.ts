@@ -3636,6 +3636,17 @@ export interface StatementTypes {
       queue_id: number | null;
       relocation: string | null;
       attempt: number | null;
+      source: string | null;
+    };
+    columns: {
+      queue_id: number;
+    };
+  };
+  'relocation/commits': {
+    parameters: {
+      attempt: number | null;
+      queue_id: number | null;
+      relocation: string | null;
     };
     columns: {
       queue_id: number;
@@ -3737,6 +3748,7 @@ export interface StatementTypes {
   'relocation/has_arrived': {
     parameters: {
       queue_id: number | null;
+      queue: string | null;
       relocation: string | null;
     };
     columns: {
@@ -3751,6 +3763,18 @@ export interface StatementTypes {
     };
     columns: {
       pg_notify: unknown;
+    };
+  };
+  'relocation/hold_note': {
+    parameters: {
+      queue_id: number | null;
+      relocation: string | null;
+    };
+    columns: {
+      role: string;
+      attempt: number;
+      other: string;
+      queue: string;
     };
   };
   'relocation/insert': {
@@ -3821,6 +3845,7 @@ export interface StatementTypes {
     parameters: {
       queue_id: number | null;
       relocation: string | null;
+      target: string | null;
     };
     columns: {
       id: number;
@@ -3878,6 +3903,13 @@ export interface StatementTypes {
       attempt: number;
     };
   };
+  'relocation/notes': {
+    parameters: Record<never, never>;
+    columns: {
+      queue_id: number;
+      relocation: string;
+    };
+  };
   'relocation/put_back': {
     parameters: {
       queue_id: number | null;
@@ -3910,6 +3942,20 @@ export interface StatementTypes {
     };
     columns: {
       queue_id: number;
+    };
+  };
+  'relocation/reopen': {
+    parameters: {
+      relocation: string | null;
+      queue_id: number | null;
+      queue: string | null;
+      source: string | null;
+      target: string | null;
+      phase: string | null;
+      attempt: number | null;
+    };
+    columns: {
+      id: string;
     };
   };
   'relocation/rest_in': {

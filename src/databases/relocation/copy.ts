@@ -88,11 +88,12 @@ async function copyRest({ source, target }: Ends, queue_id: number): Promise<voi
 /** Brings a queue that has left the source, within a transaction in the target. */
 async function bring(
   ends: Ends,
-  { id, queue_id, queue, attempt }: Relocation,
+  { id, queue_id, queue, source: from, attempt }: Relocation,
   copied: (rows: number) => void,
 ) {
   const { source, target } = ends;
-  const [claimed] = await rowsOf(target, statements.claimArrival, { queue_id, relocation: id, attempt });
+  const claim = { queue_id, relocation: id, attempt, source: from };
+  const [claimed] = await rowsOf(target, statements.claimArrival, claim);
   if (!claimed) throw new NotWanted();
   await rowsOf(target, statements.arriving, { queue_id });
   const [order] = await rowsOf(target, statements.endOfOrder);

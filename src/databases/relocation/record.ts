@@ -1,3 +1,4 @@
+import type { DatabaseEngine } from '../../engine/open.ts';
 import { operationNotFound, QueueGone } from '../../errors.ts';
 import { isUuid } from '../../ids.ts';
 import { JOB_STATES } from '../../job.ts';
@@ -5,6 +6,7 @@ import { boundsFor, tooManyRunning } from '../../operations/running.ts';
 import type { Database, Db } from '../../postgres/pool.ts';
 import { planned, row } from '../../postgres/statements.ts';
 import type { Operation, OperationList, OperationName, OperationPage } from '../../verbs/operations.ts';
+import { reopenForgotten } from './reopen.ts';
 
 /**
  * What is done with a relocation now. `counting`: its jobs. `leaving`: the queue leaves its source, and is copied. `arriving`: the
@@ -70,6 +72,7 @@ const statements = {
   switch: planned('relocation/switch'),
   letGo: planned('relocation/let_go'),
   remove: planned('databases/remove'),
+  leadBack: planned('databases/lead_back'),
   ended: planned('relocation/ended'),
   insert: planned('relocation/insert', row<Shown>()),
   running: planned('relocation/running', row<{ own: number }>()),
@@ -212,15 +215,21 @@ export function createRecord(home: Database) {
     },
 
     /**
-     * It has ended, and calls for the queue go on in its source. `isGone`: it was deleted there before it could leave.
+     * It has ended, and calls for the queue go on where it is: in this database. Undefined: it was deleted before it could leave.
      * @throws NotWanted
      */
-    async cameBack(relocation: Relocation, state: 'cancelled' | 'failed', isGone: boolean): Promise<void> {
-      const { queue_id } = relocation;
+    async cameBack(
+      relocation: Relocation,
+      state: 'cancelled' | 'failed',
+      database: string | undefined,
+    ): Promise<void> {
+      const { queue_id, queue: name, source: placed } = relocation;
       await home.transaction(async (transaction) => {
         await end(transaction, relocation, state);
         await transaction.query(statements.letGo, { queue_id });
-        if (isGone) await transaction.query(statements.remove, { queue_id });
+        if (database === undefined) await transaction.query(statements.remove, { queue_id });
+        else if (database !== placed)
+          await transaction.query(statements.leadBack, { queue_id, name, placed, database });
       });
       relocation.phase = 'ended';
     },
@@ -234,6 +243,9 @@ export function createRecord(home: Database) {
       await end(home, relocation, state, error);
       relocation.phase = 'ended';
     },
+
+    /** Goes on with relocations of queues of this database that home has forgotten. */
+    reopen: (engine: DatabaseEngine): Promise<void> => reopenForgotten(home, engine),
 
     ...operationsOf(home),
   };

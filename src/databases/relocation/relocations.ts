@@ -60,7 +60,8 @@ export function createRelocations(context: {
   async function work(relocation: Relocation): Promise<void> {
     const [source, target] = [members.get(relocation.source), members.get(relocation.target)];
     if (!source || !target) return;
-    await workOn(relocation, { source, target }, { record, stopping: stopping.signal, log });
+    const others = [...members.values()].filter((engine) => engine !== source && engine !== target);
+    await workOn(relocation, { source, target, others }, { record, stopping: stopping.signal, log });
   }
 
   /** Takes those that nobody works on. They go on when this has returned. */

@@ -31,6 +31,7 @@ const statements = {
   leave: planned('relocation/leave'),
   record: planned('relocation/record'),
   hasArrived: planned('relocation/has_arrived', row<{ has_arrived: boolean }>()),
+  commits: planned('relocation/commits'),
   takeOut: planned('relocation/take_out'),
   turnBack: planned('relocation/turn_back'),
   putBack: planned('relocation/put_back'),
@@ -48,6 +49,8 @@ const statements = {
 export interface Between {
   source: DatabaseEngine;
   target: DatabaseEngine;
+  /** Those of all other databases. */
+  others: DatabaseEngine[];
 }
 
 interface Context extends Between {
@@ -76,11 +79,32 @@ const adoptSessions = ({ name, base }: DatabaseEngine, queue_id: number): Promis
 const expectMine = (record: Record, relocation: Relocation, engine: DatabaseEngine, transaction: Db) =>
   record.expectMine(relocation, engine.name === HOME ? transaction : undefined);
 
-/** Whether the queue is in the target. */
-async function hasArrived({ relocation, target }: Context): Promise<boolean> {
-  const { id, queue_id } = relocation;
-  const [found] = await target.base.db.query(statements.hasArrived, { queue_id, relocation: id });
+/** Whether the queue is in this database, in place of the source. */
+async function hasArrived(engine: DatabaseEngine, { id, queue_id, queue }: Relocation): Promise<boolean> {
+  const [found] = await engine.base.db.query(statements.hasArrived, { queue_id, queue, relocation: id });
   return found?.has_arrived ?? false;
+}
+
+/** A copy can commit from now on. With 0, none can. @throws NotWanted */
+async function noteCommits({ relocation, source }: Context, attempt: number): Promise<void> {
+  const { id, queue_id } = relocation;
+  const noted = await source.base.db.query(statements.commits, { queue_id, relocation: id, attempt });
+  if (noted.length === 0) throw new NotWanted();
+}
+
+/** Whether the queue is in the target. If not, none of the copies that were made can arrive there any more. @throws NotWanted */
+async function refuseCopies({ record, relocation, target }: Context): Promise<boolean> {
+  if (await hasArrived(target, relocation)) return true;
+  const { id, queue_id, attempt } = relocation;
+  const refused = await target.base.db.transaction(
+    async (transaction) => {
+      const rows = await transaction.query(statements.refuse, { queue_id, relocation: id, attempt });
+      await expectMine(record, relocation, target, transaction);
+      return rows;
+    },
+    { queue: queue_id },
+  );
+  return refused.length === 0;
 }
 
 /** The queue lives in the target from now on. @throws NotWanted */
@@ -109,18 +133,21 @@ async function count({ record, relocation, source }: Context): Promise<void> {
 /** Whoever may see the queue reads why its relocation failed. */
 const namesNoOther = () => false;
 
-/** Takes the row of the queue out of the source, and then its jobs. @throws NotWanted; QueueGone; Refusal `queue_busy` */
-async function leave({ record, relocation, source, stop }: Context): Promise<void> {
+/**
+ * Takes the row of the queue out of the source, and then its jobs. `evenBusy`: whatever keeps the queue there.
+ * @throws NotWanted; QueueGone; Refusal `queue_busy`
+ */
+async function leave({ record, relocation, source, stop }: Context, evenBusy = false): Promise<void> {
   const { db, queues } = source.base;
-  const { id, queue_id, queue } = relocation;
+  const { id, queue_id, queue, target } = relocation;
   const asked = { queue_id, relocation: id };
   await db.transaction(
     async (transaction) => {
       // A batch may have come since the relocation was asked for. Whoever makes one holds the queue until its commit.
       const held = await transaction.query(statements.lock, { queue_id });
       await expectMine(record, relocation, source, transaction);
-      if (held.length > 0) await refuseBusy(transaction, queue_id, queue, namesNoOther);
-      await transaction.query(statements.leave, asked);
+      if (held.length > 0 && !evenBusy) await refuseBusy(transaction, queue_id, queue, namesNoOther);
+      await transaction.query(statements.leave, { ...asked, target });
     },
     { queue: queue_id },
   );
@@ -140,31 +167,40 @@ async function leave({ record, relocation, source, stop }: Context): Promise<voi
   }
 }
 
+/**
+ * The target has the queue already, and home had forgotten that. What home itself has of it, where it is the source, is from before,
+ * and leaves.
+ */
+async function goOnThere(context: Context): Promise<void> {
+  const { record, relocation, source } = context;
+  if (source.name === HOME)
+    await leave(context, true).catch((error) => {
+      if (!(error instanceof QueueGone)) throw error;
+    });
+  await record.next(relocation, 'arriving');
+}
+
 /** Lets the queue leave, and copies it. */
 async function leaveAndCopy(context: Context): Promise<void> {
   const { record, relocation, source, target, stop, copied } = context;
+  if (await hasArrived(target, relocation)) return goOnThere(context);
   await leave(context);
   await copyQueue({ source: source.base.db, target: target.base.db }, relocation, {
     copied,
     signal: stop,
-    beforeCommit: () => record.next(relocation, 'arriving', { unlessStopped: true }),
+    async beforeCommit() {
+      await noteCommits(context, relocation.attempt);
+      await record.next(relocation, 'arriving', { unlessStopped: true });
+    },
   });
 }
 
-/** Looks whether the copy has arrived. If it has, the queue lives in the target from now on. @throws NotWanted */
+/** If the copy has arrived, the queue lives in the target from now on. If not, another one is made. @throws NotWanted */
 async function switchOver(context: Context): Promise<void> {
-  const { record, relocation, target } = context;
-  const { id, queue_id, attempt } = relocation;
-  if (await hasArrived(context)) return settle(context);
-  const refused = await target.base.db.transaction(
-    async (transaction) => {
-      const rows = await transaction.query(statements.refuse, { queue_id, relocation: id, attempt });
-      await expectMine(record, relocation, target, transaction);
-      return rows;
-    },
-    { queue: queue_id },
-  );
-  if (refused.length > 0) await record.next(relocation, 'leaving');
+  const { record, relocation } = context;
+  if (await refuseCopies(context)) return settle(context);
+  await noteCommits(context, 0);
+  await record.next(relocation, 'leaving');
 }
 
 /** Deletes what the source still has of the queue. */
@@ -182,11 +218,27 @@ async function clean({ record, relocation, source, target }: Context): Promise<v
   await record.ended(relocation, 'done');
 }
 
-/** Brings the queue back into its source, with all of its jobs. */
-async function comeBack(context: Context): Promise<void> {
-  const { record, relocation, source, target } = context;
-  const { id, queue_id, queue, is_stopped, error } = relocation;
-  const { db, queues } = source.base;
+/** Whether the queue has left for the target by a copy that may have committed. Home does not tell: it may have forgotten that. */
+async function mayHaveArrived({ relocation, source }: Context): Promise<boolean> {
+  const { queue_id, id } = relocation;
+  const [note] = await source.base.db.query(statements.record, { queue_id });
+  if (!note) return !(await hasArrived(source, relocation));
+  return note.relocation === id && note.attempt !== 0;
+}
+
+/** Whether the target has the queue. It need not answer where that cannot be. @throws NotWanted */
+async function isInTarget(context: Context): Promise<boolean> {
+  const may = await mayHaveArrived(context);
+  return refuseCopies(context).catch((error) => {
+    if (may || !isOutage(error)) throw error;
+    return false;
+  });
+}
+
+/** Puts the jobs and the row of the queue back into the source, where they left. */
+async function putBack({ relocation, source }: Context): Promise<void> {
+  const { id, queue_id } = relocation;
+  const { db } = source.base;
   const asked = { queue_id, relocation: id };
   // Another replica may be about to let it leave. That holds the queue: see leave.
   const [turned] = await db.transaction(
@@ -196,25 +248,38 @@ async function comeBack(context: Context): Promise<void> {
     },
     { queue: queue_id },
   );
-  if (turned) {
-    for (let after = FIRST_ID, count = SLICE; count === SLICE; ) {
-      const [put] = await db.query(statements.putBack, { ...asked, after, limit: SLICE });
-      count = put?.count ?? 0;
-      after = put?.last_id ?? after;
-    }
-    await db.transaction(async (transaction) => {
-      const [left] = await transaction.query(statements.record, { queue_id });
-      await transaction.query(statements.arriving, { queue_id });
-      const [restored] = await transaction.query(statements.restore, asked);
-      if (restored) await transaction.query(statements.restoreArrivals, { arrivals: left?.arrivals ?? '[]' });
-    });
+  if (!turned) return;
+  for (let after = FIRST_ID, count = SLICE; count === SLICE; ) {
+    const [put] = await db.query(statements.putBack, { ...asked, after, limit: SLICE });
+    count = put?.count ?? 0;
+    after = put?.last_id ?? after;
   }
+  await db.transaction(async (transaction) => {
+    const [left] = await transaction.query(statements.record, { queue_id });
+    await transaction.query(statements.arriving, { queue_id });
+    const [restored] = await transaction.query(statements.restore, asked);
+    if (restored) await transaction.query(statements.restoreArrivals, { arrivals: left?.arrivals ?? '[]' });
+  });
+}
+
+/** Where the queue is, if not in the target. Undefined: it was deleted before it could leave. */
+async function whereabouts({ relocation, source, others }: Context): Promise<string | undefined> {
+  for (const engine of [source, ...others]) if (await hasArrived(engine, relocation)) return engine.name;
+  return undefined;
+}
+
+/** Brings the queue back into its source, with all of its jobs. It is too late when it has arrived. */
+async function comeBack(context: Context): Promise<void> {
+  const { record, relocation, source, target } = context;
+  const { id, queue_id, queue, is_stopped, error } = relocation;
+  if (await isInTarget(context)) return goOnThere(context);
+  await putBack(context);
   // Where the target is away, its note that a copy was refused stays. The next relocation writes over it.
-  await target.base.db.query(statements.forget, asked).catch(() => undefined);
-  queues.changed(queue);
+  await target.base.db.query(statements.forget, { queue_id, relocation: id }).catch(() => undefined);
+  source.base.queues.changed(queue);
   await adoptSessions(source, queue_id);
-  const isGone = (await queues.lookNow(queue)) === undefined;
-  await record.cameBack(relocation, is_stopped && error === null ? 'cancelled' : 'failed', isGone);
+  const database = await whereabouts(context);
+  await record.cameBack(relocation, is_stopped && error === null ? 'cancelled' : 'failed', database);
   welcome(source, queue);
 }
 
@@ -307,6 +372,9 @@ export async function workOn(
       } catch (error) {
         goesOn = await afterFailure(error);
       }
+    // One that home has forgotten had to wait for the end of this one. Or it was this one, and ended too early.
+    if (relocation.phase === 'ended')
+      for (const engine of [between.source, between.target]) await record.reopen(engine);
   } catch (error) {
     if (!(error instanceof NotWanted)) throw error;
   } finally {
