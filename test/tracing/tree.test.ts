@@ -49,10 +49,10 @@ async function claim(name = queue, headers: Record<string, string> = {}) {
 const find = (trees: Told[], name: string): Told[] =>
   trees.flatMap((one) => [...(one.name === name ? [one] : []), ...find(one.children, name)]);
 
-/** Without commits, and without the look-ups of queues, which a replica makes now and then. */
+/** Without commits, and without what a replica does now and then: look-ups of queues, and a word to the others that it rests no more. */
 const withoutLookUps = (trees: Told[]): Told[] =>
   trees
-    .filter(({ name }) => !/^(commit|queues\/by_(names|ids))$/.test(name))
+    .filter(({ name }) => !/^(commit|queues\/by_(names|ids)|replicas\/notify)$/.test(name))
     .map((one) => ({ ...one, children: withoutLookUps(one.children) }));
 
 test('one trace shows the producer, the queue, the workers, a retry and a chained job, with each statement', async () => {
