@@ -2,6 +2,13 @@
 with marked as (
   insert into dibs.arrival_marks (queue_id, first, last)
   select :queue_id, :first_position::bigint, last_value from dibs.positions
+),
+record as (
+  select :queue::json as queue
 )
 insert into dibs.queues
-select * from json_populate_record(null::dibs.queues, :queue::json);
+select queue.*
+from record
+cross join
+  -- include shared/kept_queue.sql kept=record.queue
+  as queue;

@@ -12,5 +12,7 @@ marked as (
 insert into dibs.queues
 select queue.*
 from record
-cross join json_populate_record(null::dibs.queues, record.queue) as queue
+cross join
+  -- include shared/kept_queue.sql kept=record.queue
+  as queue
 returning id;
