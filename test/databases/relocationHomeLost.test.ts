@@ -97,8 +97,8 @@ async function expectInOnePlace(queue: string, queue_id: number, ids: string[]):
   return database;
 }
 
-/** A replica crashes after every so many of its calls. With LOST_EVERY=1 after each: that takes some minutes. */
-const LOST_EVERY = Number(process.env.LOST_EVERY ?? 3);
+/** A replica crashes after every so many of its calls. With LOST_EVERY=1 after each: that takes many minutes. */
+const LOST_EVERY = Number(process.env.LOST_EVERY ?? 7);
 
 test.each([
   ['a', 'b', false],
