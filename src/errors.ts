@@ -125,7 +125,7 @@ export const databaseNotFound = (name: string) =>
 export const batchNotFound = (id: string) =>
   new Refusal(
     'batch_not_found',
-    `There is no batch ${JSON.stringify(id)} here. It never existed, it ended and is no longer kept, or it is in another database than the queue of the job.`,
+    `There is no batch ${JSON.stringify(id)}. It never existed, or it ended and is no longer kept.`,
   );
 
 export const sessionNotFound = (id: string) =>
