@@ -187,6 +187,10 @@ export function useRelocatingReplicas() {
       dry_run: false,
       actor: null,
     });
+    // The replica of the service leaves it to those of the test, if it has not taken it already.
+    await home(
+      `update dibs.relocations set worked_until = now() + interval '1 hour' where queue = '${queue}' and worked_until < now()`,
+    );
   }
 
   /** Each job is there once, in the order of the queue, in one database. */

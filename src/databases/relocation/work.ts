@@ -32,6 +32,7 @@ const statements = {
   record: planned('relocation/record'),
   hasArrived: planned('relocation/has_arrived', row<{ has_arrived: boolean }>()),
   commits: planned('relocation/commits'),
+  there: planned('databases/there'),
   takeOut: planned('relocation/take_out'),
   turnBack: planned('relocation/turn_back'),
   putBack: planned('relocation/put_back'),
@@ -283,6 +284,26 @@ async function comeBack(context: Context): Promise<void> {
   welcome(source, queue);
 }
 
+/**
+ * Where a relocation gives up that has only counted: whether the queue has left all the same, which home has forgotten. Then it comes
+ * back, or goes on in the target.
+ */
+async function returnsFrom({ record, relocation, source }: Context, error?: string): Promise<boolean> {
+  const { queue_id, queue, dry_run } = relocation;
+  if (dry_run) return false;
+  const there = await source.base.db
+    .query(statements.there, { ids: [queue_id], names: [queue] })
+    .catch(() => undefined);
+  if (there?.length !== 0) return false;
+  return record.next(relocation, 'returning', { error, with: 'hold' }).then(
+    () => true,
+    (failure) => {
+      if (failure instanceof QueueGone) return false;
+      throw failure;
+    },
+  );
+}
+
 const steps = {
   counting: count,
   leaving: leaveAndCopy,
@@ -336,7 +357,7 @@ export async function workOn(
   async function giveUp(error?: string): Promise<void> {
     const { phase } = relocation;
     if (phase === 'leaving') await record.next(relocation, 'returning', { error });
-    if (phase !== 'counting') return;
+    if (phase !== 'counting' || (await returnsFrom(context, error))) return;
     await record.ended(relocation, error === undefined ? 'cancelled' : 'failed', error);
   }
 
