@@ -60,5 +60,11 @@ test('a job that died may be gone when its dead letter was seen, here or at home
   expect(fates(died(), home(305))).toEqual([]);
   expect(fates(died(), letter())).toEqual([expect.stringContaining('job b of q.dead is lost')]);
   expect(fates(died(), letter(), home(305))).toEqual([]);
-  expect(fates(died(), letter(), home(600))).toEqual([expect.stringContaining('job b of q.dead is lost')]);
+  expect(fates(died(), letter(), home(200))).toEqual([expect.stringContaining('job b of q.dead is lost')]);
+});
+
+test('a dead letter that was sent home and died there unseen may be gone when the next dead letter was seen', () => {
+  const moved = (...lives: Life[]) => [...movedLives(lives, deadLettersOf)].map(({ id }) => id);
+  const next = acked(letter('d', 600), 700);
+  expect(moved(died(), letter(), next)).toEqual(['a', 'b']);
 });

@@ -16,17 +16,17 @@ const wasAcked = ({ leases }: Life) =>
 
 /**
  * The jobs that became another one: a job that died has a dead letter, and that has no other time of creation when it is sent
- * home. A dead letter that was sent home may never have been seen as such.
+ * home. Either may never have been seen as such: a worker whose claim got no answer, and whose lease ran out, saw nothing. But what
+ * came of it, later, shows that it was there.
  */
 export function movedLives(lives: Life[], deadLettersOf: DeadLettersOf): Set<Life> {
   const families = familiesOf(lives);
   const hasMoved = (life: Life) => {
     const others = families.get(life.intent.spec.payload.tag) as Life[];
-    return deadLettersOf(queueOf(life)) === undefined
-      ? others.some(
-          (other) => deadLettersOf(queueOf(other)) === queueOf(life) && other.created === life.created,
-        )
-      : others.some((other) => other.created > life.created);
+    const isHome = (other: Life) => deadLettersOf(queueOf(other)) === queueOf(life);
+    return others.some(
+      (other) => other.created > life.created || (isHome(other) && other.created === life.created),
+    );
   };
   return new Set(lives.filter(hasMoved));
 }

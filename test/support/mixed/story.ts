@@ -2,7 +2,7 @@ import type { Life } from '../life.ts';
 
 const ID = /[0-9a-f]{8}-[-0-9a-f]{27}/g;
 
-/** All that was seen of the jobs that the violations name. Times are in milliseconds since the run began. */
+/** All that was seen of the jobs that the violations name, and of others with their payload. Times are in milliseconds since the run began. */
 export function storiesOf(violations: string[], lives: Map<string, Life>, began: number): object[] {
   const ids = new Set(violations.slice(0, 10).flatMap((violation) => violation.match(ID) ?? []));
   const relative = (key: string, value: unknown) =>
@@ -11,8 +11,9 @@ export function storiesOf(violations: string[], lives: Map<string, Life>, began:
       : key === 'jobs'
         ? undefined
         : value;
-  return [...ids].flatMap((id) => {
-    const life = lives.get(id);
-    return life ? [JSON.parse(JSON.stringify(life, relative))] : [];
-  });
+  const tagOf = (life: Life | undefined) => life?.intent.spec.payload.tag;
+  const tags = new Set([...ids].map((id) => tagOf(lives.get(id))));
+  return [...lives.values()]
+    .filter((life) => tags.has(tagOf(life)))
+    .map((life) => JSON.parse(JSON.stringify(life, relative)));
 }
