@@ -106,7 +106,7 @@ async function expectInOnePlace(queue: string, queue_id: number, ids: string[]):
 }
 
 /** A replica crashes after every so many of its calls. With LOST_EVERY=1 after each: that takes many minutes. */
-const LOST_EVERY = Number(process.env.LOST_EVERY ?? 7);
+const LOST_EVERY = Number(process.env.LOST_EVERY ?? 15);
 
 test.each([
   ['a', 'b', false],
