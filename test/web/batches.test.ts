@@ -231,7 +231,7 @@ describe.skipIf(!hasBrowser)('a batch', () => {
       await page.getByText('jobs dead.').waitFor();
       await button(page, 'Cancel…').click();
       await dialog(page).getByRole('button', { name: 'Cancel the batch' }).click();
-      await page.getByText('It waits for nothing.').waitFor();
+      await page.getByText('The batch was cancelled: nothing follows its end.').waitFor();
       expect(await button(page, 'Cancel…').count()).toBe(0);
     });
     expect((await look(id)).followers).toEqual([]);
