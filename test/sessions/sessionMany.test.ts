@@ -99,6 +99,10 @@ test('sessions that are opened at once share a statement, and so do those that a
 test('sessions that are held cost a replica one statement a second, however many they are', async () => {
   const { engine } = service;
   const held = await Promise.all(Array.from({ length: MANY }, () => engine.holdSession({})));
+  const there = () => onServer(database.url, 'select from dibs.sessions');
+  await until(async () => (await there()).length === MANY, {
+    what: 'the sessions of other tests have ended',
+  });
   await sleep(1500);
   sent = [];
   await sleep(5000);
