@@ -1,5 +1,5 @@
 // #38: 100 enqueues a second that each replace the job of one unique key: the rows that they write, and a neighbour beside
-// them. The other side are as many enqueues with a key each.
+// them. On the other side, each of as many enqueues has a key of its own.
 //   node bench/debounce.mjs [--rate 100] [--seconds 30] [--rounds 3]
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchmark } from './lib/bench.mjs';
@@ -10,7 +10,7 @@ import { query, settle } from './lib/postgres.mjs';
 import { startReplica } from './lib/service.mjs';
 import { median, p50, p99 } from './lib/stats.mjs';
 
-/** A backend tells its counts once a second, or when it has been idle for so long. */
+/** A backend tells its counts when it commits, at most once a second, and the rest when it has been idle for 10 s. */
 const COUNTED_AFTER_MS = 11_000;
 
 const COUNTS = `
