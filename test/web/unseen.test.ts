@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { hasBrowser } from '../support/browser.ts';
-import { heading, useDashboard } from '../support/dashboard.ts';
+import { useDashboard } from '../support/dashboard.ts';
 
 const { root, visit } = useDashboard();
 
@@ -24,8 +24,7 @@ describe.skipIf(!hasBrowser)('what nobody sees', () => {
       expect(await link.textContent()).toBe(shown);
       expect(Math.min(...(await widths(page)))).toBeGreaterThan(5);
       await link.click();
-      await heading(page, /./);
-      expect(await page.locator('h1').textContent()).toBe(shown);
+      await expect.poll(() => page.locator('h1').textContent(), { timeout: 10_000 }).toBe(shown);
       await page.getByRole('button', { name: 'Cancel…' }).click();
       expect(await page.getByRole('dialog').getAttribute('aria-label')).not.toContain('\u202e');
     });
