@@ -1,7 +1,8 @@
 import { guard } from './access/guard.ts';
 import { createNewQueueLimit } from './access/newQueues.ts';
 import { HOME } from './config/databases.ts';
-import { type OtherDatabases, openSeveral } from './databases/several.ts';
+import type { OtherDatabases } from './databases/opening.ts';
+import { openSeveral } from './databases/several.ts';
 import { type AroundOptions, surround } from './engine/around.ts';
 import { type Engines, type OpenOptions, openDatabaseEngine } from './engine/open.ts';
 import { createLooks, createSharedLooks } from './looks.ts';

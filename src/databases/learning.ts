@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { HOME } from '../config/databases.ts';
 import type { DatabaseEngine } from '../engine/open.ts';
 import { isOutage, unavailable } from '../errors.ts';
+import { rowsOf } from '../postgres/client.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { isAway, type Members } from './members.ts';
@@ -33,7 +35,7 @@ interface Unplaced extends Found {
 }
 
 const statements = {
-  server: planned('databases/server', row<{ server: string }>()),
+  server: planned('databases/server', row<Server>()),
   queuesAfter: planned('databases/queues_after', row<Found>()),
   there: planned('databases/there', row<Found>()),
   holdQueues: planned('databases/hold_queues', row<Found>()),
@@ -51,6 +53,9 @@ const asked = (queues: Found[]) => ({
   names: queues.map(({ name }) => name),
 });
 
+type Server = { server: string };
+const serverIn = ([found]: Server[]): string => (found as Server).server;
+
 /** Other queues have the numbers or the names of queues. */
 class Barred extends Error {}
 
@@ -60,6 +65,11 @@ export interface Learning extends Lessons {
   idle(): Promise<void>;
   /** Whether home answers, as far as is known. */
   canLearn(): boolean;
+  /**
+   * A new connection to home. It is used when home has learned from where it goes to: until then, home may have queues that live
+   * elsewhere by now. @throws Refusal `unavailable` when that takes too long
+   */
+  admit(client: pg.Client): Promise<void>;
   /**
    * A queue could not be created: others of its database have its number or its name, which home has forgotten. They get their
    * places, and it loses its own. False: that does not help, and nothing was changed.
@@ -72,7 +82,7 @@ export interface Learning extends Lessons {
 /** A queue has its place in one database, and is in another: home has forgotten that it was relocated. */
 async function leadBack(home: Db, members: Members, queue: Unplaced, database: string): Promise<void> {
   const { id: queue_id, name, placed } = queue;
-  const there = members.get(placed as string)?.base.db;
+  const there = placed === HOME ? home : members.get(placed as string)?.base.db;
   if (!there) return;
   // Nobody creates it there until this transaction ends, and no relocation begins.
   await home.query(statements.holdAlone, { name });
@@ -129,12 +139,17 @@ async function adoptAll(home: Database, members: Members, engine: DatabaseEngine
   return left;
 }
 
+const listed = (queues: string[]) =>
+  `${queues.slice(0, SHOWN).join(', ')}${queues.length > SHOWN ? `, and ${queues.length - SHOWN} more` : ''}. See dibs doctor`;
+
 const barred = (queues: Unplaced[], database: string) =>
   new Error(
-    `Queues of the database "${database}" have no place, because others have their numbers or names: ${queues
-      .slice(0, SHOWN)
-      .map(({ id, name }) => `${name} (${id})`)
-      .join(', ')}${queues.length > SHOWN ? `, and ${queues.length - SHOWN} more` : ''}. See dibs doctor`,
+    `Queues of the database "${database}" have no place, because others have their numbers or names: ${listed(queues.map(({ id, name }) => `${name} (${id})`))}`,
+  );
+
+const leftBehind = (queues: string[], database: string) =>
+  new Error(
+    `Queues that were being relocated have rows in the database "${database}", and others have their numbers or names: ${listed(queues)}`,
   );
 
 /** A request waits for what home learns, which goes on without it. @throws Refusal `unavailable` when that takes too long */
@@ -149,10 +164,12 @@ async function soon(lesson: Promise<void>): Promise<void> {
 /** How home learns again what the other databases have. It does so when something hints at a loss, and never else. */
 export function createLearning(options: {
   home: Database;
+  /** Connections to home that wait for nothing that is to be learned. */
+  learner: Database;
   members: Members;
   log(error: unknown, message: string): void;
 }): Learning {
-  const { home, members, log } = options;
+  const { home, learner, members, log } = options;
   let learnedAt = '';
   /** The databases that have not told what they have, and when they were asked. */
   const untold = new Map<string, number>();
@@ -164,8 +181,9 @@ export function createLearning(options: {
     untold.set(name, performance.now());
     if (isAway(engine)) return;
     try {
-      await reopenForgotten(home, engine);
-      const left = await adoptAll(home, members, engine);
+      const behind = await reopenForgotten(learner, engine);
+      if (behind.length > 0) log(leftBehind(behind, name), 'a relocation cannot go on');
+      const left = await adoptAll(learner, members, engine);
       if (left.length > 0) log(barred(left, name), 'queues were found that no request reaches');
       untold.delete(name);
     } catch (error) {
@@ -173,16 +191,13 @@ export function createLearning(options: {
     }
   }
 
-  async function serverNow(): Promise<string> {
-    const [found] = await home.query(statements.server);
-    return (found as { server: string }).server;
-  }
+  const serverAt = async (db: Database) => serverIn(await db.query(statements.server));
 
   async function learn(): Promise<void> {
-    const server = await serverNow();
+    const server = await serverAt(learner);
     for (const name of members.keys()) await from(name);
     // Home may have gone meanwhile. Then it has to learn again.
-    if ((await serverNow()) !== server) throw unavailable();
+    if ((await serverAt(learner)) !== server) throw unavailable();
     learnedAt = server;
   }
 
@@ -197,9 +212,14 @@ export function createLearning(options: {
     learnedAt: () => learnedAt,
     idle: async () => underWay?.catch(() => undefined),
     canLearn: home.serves,
+    async admit(client) {
+      const server = serverIn(await rowsOf(client, statements.server));
+      if (server !== learnedAt) await soon(learnOnce());
+      if (server !== learnedAt) throw unavailable();
+    },
     fromAll: () => soon(learnOnce()),
     async current() {
-      if ((await serverNow()) !== learnedAt) await soon(learnOnce());
+      if ((await serverAt(home)) !== learnedAt) await soon(learnOnce());
       for (const [name, askedAt] of untold)
         if (performance.now() - askedAt > AGAIN_MS && !isAway(members.get(name) as DatabaseEngine))
           await soon(from(name));

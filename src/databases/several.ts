@@ -1,54 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HOME } from '../config/databases.ts';
 import { type DatabaseEngine, type Engines, type OpenOptions, openDatabaseEngine } from '../engine/open.ts';
-import { isOutage } from '../errors.ts';
 import { createLeaseTimes } from '../leaseTimes.ts';
 import { createLedger } from '../ledger.ts';
 import { createMemory } from '../memory.ts';
-import type { Database } from '../postgres/pool.ts';
+import { type Database, openDatabase } from '../postgres/pool.ts';
 import { claimsOfSeveral } from './claims.ts';
 import { creationIn } from './creation.ts';
 import { crossingOf } from './crossing.ts';
-import { gated } from './gated.ts';
 import { createLead } from './lead.ts';
 import { createLearning, type Learning } from './learning.ts';
 import { type Members, placeAmong } from './members.ts';
-import { outageOf } from './named.ts';
+import { createOpening, type OtherDatabases } from './opening.ts';
 import { createPlacements, type Placements } from './placements.ts';
 import { watchReadiness } from './readiness.ts';
-import { acceptingIn, checkIn, type Registry } from './registry.ts';
+import { acceptingIn } from './registry.ts';
 import { createRelocations } from './relocation/relocations.ts';
 import { sessionsElsewhere, sessionsOfSeveral } from './sessions.ts';
 import { verbsOfSeveral } from './verbs.ts';
-
-/** A database that does not answer at the start is tried again so often. */
-const AGAIN_MS = 1000;
-
-/** A database beside home. */
-export interface OtherDatabase {
-  name: string;
-  db: Database;
-  listenUrl: string;
-  /** Brings its schema up to date. */
-  migrate(): Promise<unknown>;
-}
-
-/** The databases beside home, and what home knows of them. */
-export interface OtherDatabases {
-  registry: Registry;
-  list: OtherDatabase[];
-}
-
-/** Opens a database as soon as it answers. */
-async function untilOpen(open: () => Promise<void>, failed: (error: unknown) => void, stop: AbortSignal) {
-  while (!stop.aborted)
-    try {
-      return await open();
-    } catch (error) {
-      failed(error);
-      await sleep(AGAIN_MS, undefined, { signal: stop }).catch(() => undefined);
-    }
-}
 
 /** A start is refused. What has begun is stopped first: it would go on without its pools, and the process would not end. */
 const afterStop =
@@ -88,7 +56,9 @@ export async function openSeveral(
 ): Promise<Engines> {
   const { db: homeDb, log } = options;
   const members: Members = new Map();
-  const learning = createLearning({ home: homeDb, members, log });
+  const learner = openDatabase(options.listenUrl, 1);
+  const learning = createLearning({ home: homeDb, learner, members, log });
+  homeDb.checkNew(learning.admit);
   const placements = createPlacements(homeDb, learning, (queueId) => placeAmong(members, queueId));
   const ledger = createLedger();
   const sessions = sessionsOfSeveral(members, placements);
@@ -121,40 +91,15 @@ export async function openSeveral(
 
   const home = add(HOME, homeDb, options.listenUrl);
   const stopping = new AbortController();
-  const opening: Promise<void>[] = [];
-  /** Opens a database beside home. One that home knows, and that is away, is opened when it is back. */
-  async function open({ name, db, listenUrl, migrate }: OtherDatabase): Promise<void> {
-    let isOpen = false;
-    const engine = add(
-      name,
-      gated(name, db, () => isOpen),
-      listenUrl,
-    );
-    const tryOpen = async () => {
-      await migrate();
-      await checkIn(homeDb, registry, name, db);
-      isOpen = true;
-      await engine.begin();
-    };
-    const failed = (error: unknown) => log(error, `the database "${name}" is not open yet`);
-    const isKnown = registry.known.has(name);
-    await tryOpen().catch((error) => {
-      if (!isKnown || !isOutage(error)) return outageOf(name)(error);
-      opening.push(untilOpen(tryOpen, failed, stopping.signal));
-    });
-  }
+  const opening = createOpening({ home: homeDb, registry, add, learning, log, stop: stopping.signal });
   async function stop(): Promise<void> {
     stopping.abort();
     await relocations.stop();
-    await Promise.all([...opening, learning.idle()]);
+    await Promise.all([opening.ended(), learning.idle()]);
     await Promise.all([...members.values()].map((engine) => engine.stop()));
+    await learner.close();
   }
-  async function begin(): Promise<void> {
-    for (const other of list) await open(other);
-    await home.begin();
-    await learning.heard(HOME);
-  }
-  await begin().catch(afterStop(stop, log));
+  await opening.begin(list, home).catch(afterStop(stop, log));
 
   const engines = [...members.values()];
   const lead = createLead(members, placements);

@@ -29,6 +29,8 @@ const statements = {
   queuesMissing: planned('doctor/queues_missing', row<{ count: number }>()),
   relayedQueues: planned('doctor/relayed_queues', row<{ id: number; name: string }>()),
   forgottenQueues: planned('doctor/forgotten_queues', row<{ id: number; name: string }>()),
+  relocating: planned('doctor/relocating', row<{ relocation: string; id: number; name: string }>()),
+  openRelocations: planned('doctor/open_relocations', row<{ id: string }>()),
   waiting: planned('relay/waiting', row<{ jobs: number; oldest_seconds: number | null }>()),
 };
 
@@ -102,7 +104,7 @@ const listed = (names: string[]) =>
   names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? `, and ${names.length - SHOWN} more` : '');
 
 /** What is wrong with the place of a queue. */
-type Misplaced = 'elsewhere' | 'nowhere' | 'barred';
+type Misplaced = 'elsewhere' | 'nowhere' | 'barred' | 'left';
 
 /** The queues that have their place in a database. */
 async function placedIn(one: Connected, home: Connected) {
@@ -115,9 +117,18 @@ async function placedIn(one: Connected, home: Connected) {
   };
 }
 
+/** The queues that relocations have noted in a database, and that none takes further. */
+async function leftIn(one: Connected, home: Connected) {
+  const noted = await one.at((client) => rowsOf(client, statements.relocating));
+  if (noted.length === 0) return [];
+  const open = await home.at((client) => rowsOf(client, statements.openRelocations));
+  const ids = new Set(open.map(({ id }) => id));
+  return noted.filter(({ relocation }) => !ids.has(relocation));
+}
+
 /**
  * The queues of a database that are not in their place, and why. Home is asked last: it knows places before queues are made.
- * `barred`: another queue has the number or the name.
+ * `barred`: another queue has the number or the name. `left`: by a relocation that home does not know.
  */
 async function misplacedIn(one: Connected, home: Connected): Promise<Map<string, Misplaced>> {
   const { places, ids, names } = await placedIn(one, home);
@@ -128,7 +139,10 @@ async function misplacedIn(one: Connected, home: Connected): Promise<Map<string,
     if (byId.get(id)?.name === name) return 'elsewhere';
     return byId.has(id) || taken.has(name) ? 'barred' : 'nowhere';
   };
-  return new Map(queues.map((queue) => [`${queue.name} (${queue.id})`, whyOf(queue)]));
+  const nameOf = ({ id, name }: { id: number; name: string }) => `${name} (${id})`;
+  const found = new Map(queues.map((queue) => [nameOf(queue), whyOf(queue)]));
+  for (const queue of await leftIn(one, home)) found.set(nameOf(queue), 'left');
+  return found;
 }
 
 const FINDINGS: Record<Misplaced, (queues: string) => Finding> = {
@@ -153,6 +167,13 @@ const FINDINGS: Record<Misplaced, (queues: string) => Finding> = {
       'No request reaches their jobs. Home has lost their places, and others took them meanwhile.',
       'Where only the name is taken: rename the queue here (update dibs.queues set name), and restart a replica. Where the number is: enqueue its jobs anew, and delete them and the queue here (docs/operating.md#failover).',
     ),
+  left: (queues) =>
+    problem(
+      'places',
+      `Relocations were broken off here that home does not know: ${queues}.`,
+      'No request reaches the jobs that such a queue still has here. Home has lost its last commits, or was restored.',
+      'Restart a replica: it goes on with them. Where another queue has got the number or the name of such a queue, it says so in the log (docs/operating.md#home-that-has-lost-its-last-commits).',
+    ),
 };
 
 /** Whether the queues of a database are in their place. */
@@ -164,7 +185,7 @@ async function checkPlaces(one: Connected, home: Connected): Promise<Finding[]> 
     misplaced = new Map([...again].filter(([queue]) => misplaced.has(queue)));
   }
   const findings: Finding[] = [];
-  for (const why of ['elsewhere', 'nowhere', 'barred'] as const) {
+  for (const why of ['elsewhere', 'nowhere', 'barred', 'left'] as const) {
     const queues = [...misplaced].filter(([, found]) => found === why).map(([queue]) => queue);
     if (queues.length > 0) findings.push(FINDINGS[why](listed(queues)));
   }

@@ -29,8 +29,13 @@ export interface Database extends TransactionsInTurns {
    * @throws Refusal `unavailable` for an outage
    */
   withOwnClient<T>(name: string, work: (client: pg.Client) => Promise<T>): Promise<T>;
+  /** From now on, `check` has each new connection first. It is closed when that fails. */
+  checkNew(check: Check): void;
   close(): Promise<void>;
 }
+
+/** Whether a new connection may be used. */
+type Check = (client: pg.Client) => Promise<void>;
 
 /** How the connections of a pool are used at this moment. */
 export interface Connections {
@@ -47,13 +52,18 @@ export interface Connections {
  */
 const IDLE_MS = 30_000;
 
-function createPool(url: string, size: number): pg.Pool {
+function createPool(url: string, size: number, check: Check): pg.Pool {
   // Each statement has a time limit by inTime.ts.
   const options = () => ({ ...connectionOptions(url), types: columnTypes, query_timeout: 0 });
   /** Its options are made anew for each connection: the files of TLS may have been renewed. */
   class Client extends SetClient {
     constructor() {
       super(url, options());
+    }
+
+    protected override async prepare(): Promise<void> {
+      await super.prepare();
+      await check(this);
     }
   }
   return new pg.Pool({ ...options(), max: size, idleTimeoutMillis: IDLE_MS, Client });
@@ -69,7 +79,8 @@ export function openDatabase(
   outages: OutageLog = silentOutageLog(),
   watch?: TripWatch,
 ): Database {
-  const pool = createPool(url, size);
+  let checkNew: Check = async () => undefined;
+  const pool = createPool(url, size, (client) => checkNew(client));
   const hosts = hostsOf(url);
   const unwatch = hosts.watch(() => pool.totalCount > 0);
   let closing = false;
@@ -105,6 +116,10 @@ export function openDatabase(
       withOwnClient(url, { application_name }, work).catch((error) => {
         throw outageAsRefusal(error);
       }),
+
+    checkNew(check) {
+      checkNew = check;
+    },
 
     close() {
       closing = true;

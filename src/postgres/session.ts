@@ -41,10 +41,14 @@ export const sessionCalls = (client: pg.ClientBase): Call[] =>
 
 /** A connection that is set before anybody has it. */
 export class SetClient extends DatabaseClient {
+  protected prepare(): Promise<void> {
+    return setSession(this);
+  }
+
   protected override async open(): Promise<pg.Client> {
     await super.open();
     try {
-      await setSession(this);
+      await this.prepare();
       return this;
     } catch (error) {
       this.end().catch(() => undefined);

@@ -1319,6 +1319,12 @@ export interface StatementTypes {
       needed: number;
     };
   };
+  'doctor/open_relocations': {
+    parameters: Record<never, never>;
+    columns: {
+      id: string;
+    };
+  };
   'doctor/queues_elsewhere': {
     parameters: {
       ids: (number | null)[] | null;
@@ -1341,6 +1347,14 @@ export interface StatementTypes {
   'doctor/relayed_queues': {
     parameters: Record<never, never>;
     columns: {
+      id: number;
+      name: string;
+    };
+  };
+  'doctor/relocating': {
+    parameters: Record<never, never>;
+    columns: {
+      relocation: string;
       id: number;
       name: string;
     };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLearning } from '../../src/databases/learning.ts';
@@ -187,6 +188,27 @@ test('a relocation that home has forgotten is found: the queue is where its jobs
   });
 });
 
+test('a relocation that cannot go on, because another queue has the number, is logged, and a problem of doctor', async () => {
+  await made('numbered', 'b');
+  const [{ queue_id: number } = { queue_id: 0 }] = await placesOf('numbered');
+  const note = 'insert into dibs.relocating_queues (queue_id, relocation, role, other, queue) values';
+  const values = [number, randomUUID(), { name: 'was.a' }];
+  await onServer(urlOf('a'), `${note} ($1, $2, 'leaving', 'b', $3)`, values);
+  await withFresh(async (fresh) => {
+    expect(fresh.errors.map(String).join()).toMatch(/"a", and others have their .* was\.a \(\d+\)/);
+    expect((await one.call('GET', '/queues/numbered')).body.database).toBe('b');
+  });
+  const others = ['a', 'b'].map((name) => ({ name, url: urlOf(name) }));
+  const found = await examineTogether({ url: urlOf('home'), others }, ['a', 'b']);
+  expect(found.filter(({ check, database }) => check === 'places' && database === 'a')).toMatchObject([
+    {
+      level: 'problem',
+      found: `Relocations were broken off here that home does not know: was.a (${number}).`,
+    },
+  ]);
+  await onServer(urlOf('a'), 'delete from dibs.relocating_queues where queue_id = $1', [number]);
+});
+
 /** Leaves a job on its way from a database to a queue, as a replica does that is killed. */
 const leaveOnItsWay = (database: string, queueId: number, queue: string) =>
   onServer(
@@ -262,7 +284,7 @@ afterAll(() => alone.home.close());
 test('no queue gets a place before home has learned what the other databases have', async () => {
   const { home, members } = alone;
   const lessons: string[] = [];
-  const learning = createLearning({ home, members, log: () => undefined });
+  const learning = createLearning({ home, learner: home, members, log: () => undefined });
   const placements = createPlacements(
     home,
     {
@@ -294,7 +316,7 @@ test('no queue gets a place before home has learned what the other databases hav
 
 test('a queue is not taken for deleted while a database has not told what it has', async () => {
   const { home, members } = alone;
-  const learning = createLearning({ home, members, log: () => undefined });
+  const learning = createLearning({ home, learner: home, members, log: () => undefined });
   const placements = createPlacements(
     home,
     { ...learning, current: async () => ['b'] },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createLearning } from '../../src/databases/learning.ts';
 import type { Members } from '../../src/databases/members.ts';
 import { unavailable } from '../../src/errors.ts';
-import { onServer, openClient } from '../support/database.ts';
+import { onServer, openClient, SERVING_ROLE } from '../support/database.ts';
 import { HEALTHY, useRelocatingReplicas } from '../support/relocatingReplicas.ts';
 import { until } from '../support/until.ts';
 
@@ -62,8 +62,10 @@ async function learn(): Promise<void> {
     Object.entries(dbs).map(([name, db]) => [name, { name, base: { db } }]),
   ) as unknown as Members;
   const failures: unknown[] = [];
+  const db = dbs.home as (typeof dbs)[string];
   const learning = createLearning({
-    home: dbs.home as (typeof dbs)[string],
+    home: db,
+    learner: db,
     members,
     log: (error) => failures.push(error),
   });
@@ -211,4 +213,51 @@ test('a queue that may have arrived in a database that is away does not come bac
   await ended;
   await goOn('away', queue_id);
   expect(await expectInOnePlace('away', queue_id, ids)).toBe('b');
+});
+
+/** Every replica takes home for another server, as after a failover. */
+const failOver = () =>
+  home(`
+    alter sequence dibs.positions rename to old_positions;
+    create sequence dibs.positions;
+    select setval('dibs.positions', (select last_value + 1 from dibs.old_positions));
+    alter table dibs.jobs alter position set default nextval('dibs.positions');
+    drop sequence dibs.old_positions;
+    grant usage, select on sequence dibs.positions to ${SERVING_ROLE};
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`);
+
+test('home takes and gives no job of a queue that lives elsewhere by now, before it has learned that', async () => {
+  await begin('sane-late', 'home', 'a');
+  const { calls } = await work(HEALTHY);
+  const { ids, queue_id } = await begin('late', 'home', 'a');
+  const kept = { ...(await keep(queue_id)), relocations: [] };
+  const inA = `select from dibs.queues where id = ${queue_id}`;
+  for (let at = 1; at < calls; at++) {
+    await work({ at, when: 'after' });
+    if ((await onServer(urls.a as string, inA)).length > 0) break;
+  }
+  const holder = await openClient(urls.a as string);
+  await holder.query('begin');
+  const note = `select from dibs.relocating_queues where queue_id = ${queue_id} and role = 'arrived' for update`;
+  expect((await holder.query(note)).rows).toHaveLength(1);
+  await setBack('late', queue_id, kept);
+  await failOver();
+  const answers: { status: number; body: { id: string; jobs: object[] } }[] = [];
+  const early = [
+    service().call('POST', '/jobs/claim', { queues: ['late'] }),
+    service().call('POST', '/jobs', { queue: 'late', group: 'later' }),
+  ].map((call) => call.then(({ status, body }) => answers.push({ status, body })));
+  await sleep(800);
+  expect(answers).toEqual([]);
+  await holder.query('commit');
+  await holder.end();
+  await Promise.all(early);
+  expect(answers.map(({ status }) => status)).toEqual([200, 201]);
+  expect(answers[0]?.body.jobs).toEqual([]);
+  await goOn('late', queue_id);
+  const { id } = answers[1]?.body ?? {};
+  expect((await service().call('GET', `/jobs/${id}`)).body).toMatchObject({ id, state: 'ready' });
+  expect((await service().call('DELETE', `/jobs/${id}`)).status).toBe(200);
+  expect(await expectInOnePlace('late', queue_id, ids)).toBe('a');
 });

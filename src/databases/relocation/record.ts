@@ -245,7 +245,7 @@ export function createRecord(home: Database) {
     },
 
     /** Goes on with relocations of queues of this database that home has forgotten. */
-    reopen: (engine: DatabaseEngine): Promise<void> => reopenForgotten(home, engine),
+    reopen: (engine: DatabaseEngine): Promise<unknown> => reopenForgotten(home, engine),
 
     ...operationsOf(home),
   };
