@@ -12,7 +12,7 @@ import { linesTable } from './lib/report.mjs';
 const ALL = [
   ...['cycle', 'http', 'batches', 'backlog', 'horizon', 'workers', 'replicas', 'wakeup', 'bulk', 'memory'],
   ...['queues', 'payloads', 'strategies', 'fairness', 'groups', 'features', 'overhead'],
-  ...['soak', 'wal', 'pickup'],
+  ...['soak', 'wal', 'pickup', 'lone'],
 ];
 /** Benchmarks that are one of several that a command makes. */
 const COMMANDS = { pickup: ['harness/run', '--rate', '300', '--workers', '32'] };

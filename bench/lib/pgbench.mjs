@@ -27,6 +27,8 @@ update jobs set state = 'leased', leased_until = now() + interval '30 seconds'
 delete from jobs where id = :id;
 `;
 
+const INSERT = 'insert into jobs (queue, payload) values (1, :payload);';
+
 const batches = (n) => `
 insert into jobs (queue, payload) select 1, p::json from unnest(:payloads::text[]) as p;
 with claimed as (
@@ -87,6 +89,10 @@ export async function plainQueue(postgres, name, ready = READY) {
     /** Cycles a second. Each statement is its own transaction. */
     cycles: async (clients, seconds) =>
       (await pgbench(CYCLE, { clients, seconds, variables: { payload: PAYLOAD } })).tps,
+
+    /** The mean time of an insert by one client, in ms. Each is its own transaction. */
+    insertMs: async (seconds) =>
+      1000 / (await pgbench(INSERT, { clients: 1, seconds, variables: { payload: PAYLOAD } })).tps,
 
     /** Jobs a second in batches of n. Deleted jobs count: a claim may find fewer than n unlocked. */
     async batches(clients, seconds, n = 100) {

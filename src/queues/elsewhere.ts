@@ -7,7 +7,11 @@ export interface Place {
 }
 
 /** A queue lives in another database than was known, or in none any more. The caller looks again. */
-export class Misplaced extends Error {}
+export class Misplaced extends Error {
+  constructor() {
+    super('The queue lives in another database than was known, or in none any more');
+  }
+}
 
 /** Where queues live, as one of several databases sees it. */
 export interface Places {
