@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declaredOperations } from '../../routes/app.ts';
@@ -7,10 +8,11 @@ import { needOf } from '../../src/access/needs.ts';
 import { SCOPES, type Scope } from '../../src/caller.ts';
 import type { VerbName } from '../../src/verbs.ts';
 import { as, speakingAccess } from '../support/access.ts';
+import { openClient } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Case, type Entry, type Fixture, OPERATIONS } from '../support/operations.ts';
 import { type Answer, type Method, type Service, startService } from '../support/service.ts';
-import { onAll, onQueue } from '../support/severalDatabases.ts';
+import { othersOf } from '../support/severalDatabases.ts';
 
 /*
  * Every operation of the OpenAPI document is called with every scope and with patterns that hold its queue, or nearly do.
@@ -54,12 +56,24 @@ const PATTERNS: { name: string; of(queue: string): string; holds: boolean }[] = 
 let service: Service;
 let root: ReturnType<typeof as>;
 let at: ReturnType<typeof moves>;
+/** A connection to each database of the service. */
+let clients: pg.Client[];
 beforeAll(async () => {
   service = await startService({ access: speakingAccess() });
+  const urls = [service.databaseUrl, ...Object.values(await othersOf(service.databaseUrl))];
+  clients = await Promise.all(urls.map(openClient));
   root = as(service, 'admin@*#root');
   at = moves({ ...service, call: root });
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.end()));
+  await service.stop();
+});
+
+async function onAll<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+  const found = await Promise.all(clients.map((client) => client.query<Row>(text, values)));
+  return found.flatMap(({ rows }) => rows);
+}
 
 let made = 0;
 async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
@@ -69,9 +83,8 @@ async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
   const [dead, leased] = await at.claim(queue, { limit: 2, lease_seconds: 43_200 });
   await at.settle('nack', dead, { retry: false });
   await at.ok('PUT', `/schedules/${schedule}`, { cron: '0 0 1 1 *', job: { queue } });
-  const [operation] = await onQueue(
-    service.databaseUrl,
-    queue,
+  // Its queue is in one database.
+  const [operation] = await onAll<{ id: string }>(
     `insert into dibs.operations (id, verb, queue_id, queue, states, dry_run, state, finished_at, last_position,
        open_transactions, next_transaction)
      select gen_random_uuid(), 'cancel', id, name, '{dead}', false, 'done', now(), 0, '{}', 0
@@ -84,7 +97,7 @@ async function fixture(of: 'own' | 'theirs' = 'own'): Promise<Fixture> {
     queue,
     schedule,
     batch: batch.id,
-    operation: operation?.id,
+    operation: operation?.id as string,
     ready: jobs[2].id,
     dead: dead.id,
     leased: { id: leased.id, lease_token: leased.lease_token },
@@ -99,7 +112,6 @@ interface Snapshot {
 /** All that a request could change, but for the audit. */
 async function snapshot(): Promise<Snapshot> {
   const rows = await onAll<Snapshot>(
-    service.databaseUrl,
     `select
        concat_ws(' ',
          (select md5(string_agg(concat_ws(' ', id, state, run_at, attempt, deliveries, lease_token, lease_expires_at,
@@ -192,8 +204,8 @@ describe.each(cases)('%s, %s', (id, _, entry, one) => {
   const needed = [scopeOf(id), one.also];
   // A snapshot reads all jobs and schedules.
   afterAll(async () => {
-    await onAll(service.databaseUrl, 'delete from dibs.jobs');
-    await onAll(service.databaseUrl, 'delete from dibs.schedules');
+    await onAll('delete from dibs.jobs');
+    await onAll('delete from dibs.schedules');
   });
 
   test.each(GRANTED.map((granted) => [textOf(granted), granted] as const))(
