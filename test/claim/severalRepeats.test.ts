@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { markOf } from '../../src/claim/claimRows.ts';
 import type { LeasedJob } from '../../src/verbs/claims.ts';
-import { createDatabase, onServer } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { openReplica, type Placed, type SeveralReplica } from './support/several.ts';
 
@@ -11,16 +12,19 @@ const ROUNDS = 60;
 const LIMIT = 5;
 
 let databases: Awaited<ReturnType<typeof createDatabase>>[];
+let clients: pg.Client[];
 let placed: Placed;
 let replicas: SeveralReplica[];
 beforeAll(async () => {
   databases = await Promise.all(Array.from({ length: DATABASES }, createDatabase));
   placed = new Map();
   const urls = databases.map(({ url }) => url);
+  clients = await Promise.all(urls.map(openClient));
   replicas = await Promise.all([1, 2, 3].map(() => openReplica(urls, placed)));
 });
 afterAll(async () => {
-  for (const replica of replicas) await replica.stop();
+  await Promise.all(replicas.map((replica) => replica.stop()));
+  await Promise.all(clients.map((client) => client.end()));
   await Promise.all(databases.map((database) => database.drop()));
 });
 
@@ -37,7 +41,8 @@ function newQueue(number: number): string {
 }
 
 async function everywhere<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-  return (await Promise.all(databases.map(({ url }) => onServer<Row>(url, text, values)))).flat();
+  const found = await Promise.all(clients.map((client) => client.query<Row>(text, values)));
+  return found.flatMap(({ rows }) => rows);
 }
 
 const leasedIn = async (queues: string[]): Promise<string[]> =>
