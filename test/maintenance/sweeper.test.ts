@@ -36,7 +36,8 @@ const rows = (queue: string) =>
     queue,
   );
 
-test('a lease that ran out is rescued within a second: the job is ready, its attempt charged, without backoff', async () => {
+// Tests of single jobs wait side by side.
+test.concurrent('a lease that ran out is rescued within a second: the job is ready, its attempt charged, without backoff', async () => {
   const id = await service.enqueue('rescue');
   const [lease] = await service.claim('rescue', { lease_seconds: 0.5 });
   const [again] = await service.claim('rescue', { wait_seconds: 20 });
@@ -45,7 +46,7 @@ test('a lease that ran out is rescued within a second: the job is ready, its att
   expect(late - Date.parse((lease as Claimed).lease_expires_at)).toBeLessThan(RESCUED_MS);
 });
 
-test('a lease that ran out with no attempts left makes the job dead', async () => {
+test.concurrent('a lease that ran out with no attempts left makes the job dead', async () => {
   const id = await service.enqueue('exhausted', { max_attempts: 1 });
   await service.claim('exhausted', { lease_seconds: 0.1 });
   await until(async () => (await job(id)).state === 'dead');
@@ -53,7 +54,7 @@ test('a lease that ran out with no attempts left makes the job dead', async () =
   expect(await service.claim('exhausted')).toEqual([]);
 });
 
-test('a lease that was extended is not rescued before its new end', async () => {
+test.concurrent('a lease that was extended is not rescued before its new end', async () => {
   await service.enqueue('extended');
   const [lease] = (await service.claim('extended', { lease_seconds: 2 })) as [Claimed];
   const { lease_expires_at } = await service.settle('extend', lease, { lease_seconds: 4 });
@@ -100,7 +101,7 @@ test('the leases of many queues are rescued at the same time', async () => {
   expect(again.flat().every((lease) => lease.deliveries === 2)).toBe(true);
 });
 
-test('scheduled jobs are promoted in the order of their run_at', async () => {
+test.concurrent('scheduled jobs are promoted in the order of their run_at', async () => {
   const { jobs } = await service.ok('POST', '/jobs/batch', {
     jobs: [1.1, 0.1, 0.6].map((delay_seconds) => ({
       queue: 'promoted',
@@ -114,14 +115,14 @@ test('scheduled jobs are promoted in the order of their run_at', async () => {
   expect(claimed.map((one) => one.payload)).toEqual([0.1, 0.6, 1.1]);
 });
 
-test('a job is never promoted before its run_at', async () => {
+test.concurrent('a job is never promoted before its run_at', async () => {
   const id = await service.enqueue('early', { delay_seconds: 1 });
   const { run_at } = await job(id);
   const [claimed] = (await service.claim('early', { wait_seconds: 20 })) as [Claimed];
   expect(Date.parse(claimed.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(Date.parse(run_at) - 1);
 });
 
-test('finished jobs are pruned when their retention is over, and not before', async () => {
+test.concurrent('finished jobs are pruned when their retention is over, and not before', async () => {
   await service.ok('PUT', '/queues/kept', { retention_seconds: 1, dead_retention_seconds: 3600 });
   const [done, dead, cancelled] = await Promise.all([1, 2, 3].map(() => service.enqueue('kept')));
   await service.ok('DELETE', `/jobs/${cancelled}`);
