@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newKey, newKeyId } from '../../src/access/keyFormat.ts';
 import { certificateMaker, type Pair } from '../support/certificates.ts';
 import { createDatabase } from '../support/database.ts';
@@ -13,6 +13,9 @@ import { ended, http, startReplica } from '../support/replica.ts';
 import { textOf } from '../support/sources.ts';
 import { tlsPostgres } from '../support/tlsPostgres.ts';
 import { until } from '../support/until.ts';
+
+// Each starts a process. So many at once are enough.
+vi.setConfig({ maxConcurrency: 3 });
 
 let maker: Awaited<ReturnType<typeof certificateMaker>>;
 let ca: Pair;
@@ -56,7 +59,7 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
     return { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key'), put };
   }
 
-  test('serves HTTPS, takes a renewed Kubernetes secret without a restart, and stops in time', async () => {
+  test.concurrent('serves HTTPS, takes a renewed Kubernetes secret without a restart, and stops in time', async () => {
     const { cert, key, put } = secret(join(maker.path, 'secret'), own);
     const replica = await startReplica({ DATABASE_URL: database.url, TLS_CERT: cert, TLS_KEY: key });
     expect(replica.url).toMatch(/^https:/);
@@ -91,7 +94,7 @@ describe('a replica with TLS_CERT and TLS_KEY', () => {
     silent.destroy();
   });
 
-  test('and TLS_CLIENT_CA lets a client in by its certificate, with what the key of that name allows, and nobody else', async () => {
+  test.concurrent('and TLS_CLIENT_CA lets a client in by its certificate, with what the key of that name allows, and nobody else', async () => {
     const { url: databaseUrl, drop } = await createDatabase();
     const key = newKey(newKeyId());
     const keyFile = join(maker.path, 'admin.key');

@@ -12,7 +12,9 @@ import { until } from './until.ts';
  */
 export async function tlsPostgres(first: Pair, clientCa: Pair) {
   const directory = await filledDataDir();
-  const server = await startEmbedded({ dataDir: directory.path, log: () => undefined });
+  // No test takes away the power.
+  const settings = { fsync: 'off' };
+  const server = await startEmbedded({ dataDir: directory.path, log: () => undefined, settings });
   const data = join(directory.path, 'postgres', 'data');
 
   /** PostgreSQL takes a key only from its own user. */
