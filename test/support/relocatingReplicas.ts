@@ -4,7 +4,7 @@ import { createRecord } from '../../src/databases/relocation/record.ts';
 import { type Between, workOn } from '../../src/databases/relocation/work.ts';
 import { idSource } from '../../src/ids.ts';
 import { type Database, type Db, openDatabase } from '../../src/postgres/pool.ts';
-import { createDatabase, createOtherDatabase, onServer } from './database.ts';
+import { createDatabase, createOtherDatabase, openClient } from './database.ts';
 import { type Service, startService } from './service.ts';
 import { until } from './until.ts';
 
@@ -27,6 +27,8 @@ export function useRelocatingReplicas() {
   const urls: Record<string, string> = {};
   const drops: (() => Promise<void>)[] = [];
   const dbs: Record<string, Database> = {};
+  /** A connection to each, for the looks of the test. */
+  const clients: Record<string, pg.Client> = {};
   let service: Service;
   beforeAll(async () => {
     for (const name of ['home', 'a', 'b']) {
@@ -34,6 +36,7 @@ export function useRelocatingReplicas() {
       urls[name] = url;
       drops.push(drop);
       dbs[name] = openDatabase(url, 3);
+      clients[name] = await openClient(url);
     }
     const { home, a, b } = urls as Record<'home' | 'a' | 'b', string>;
     service = await startService({ databaseUrl: home, others: { a, b } });
@@ -41,8 +44,13 @@ export function useRelocatingReplicas() {
   afterAll(async () => {
     await service.stop();
     for (const db of Object.values(dbs)) await db.close();
+    for (const client of Object.values(clients)) await client.end();
     for (const drop of drops) await drop();
   });
+
+  const on = async <Row extends object>(name: string, text: string): Promise<Row[]> =>
+    (await (clients[name] as pg.Client).query<Row>(text)).rows;
+  const home = <Row extends object>(text: string) => on<Row>('home', text);
 
   /**
    * A replica that crashes: nothing that it asks of a database is done after that, or answered, and its connections are closed. Or one
@@ -114,7 +122,7 @@ export function useRelocatingReplicas() {
           queues: {
             changed: () => undefined,
             lookNow: async (queue: string) =>
-              (await onServer(urls[name] as string, `select from dibs.queues where name = '${queue}'`))[0],
+              (await on(name, `select from dibs.queues where name = '${queue}'`))[0],
           },
           leaseHorizon: { scanAll: () => undefined },
           scheduledHorizon: { scanAll: () => undefined },
@@ -132,7 +140,6 @@ export function useRelocatingReplicas() {
   }
 
   const newId = idSource(Date.now);
-  const home = <Row extends object>(text: string) => onServer<Row>(urls.home as string, text);
 
   /** Works on the open relocation until the replica crashes, or it has ended. */
   async function work(plan: Plan) {
@@ -206,9 +213,9 @@ export function useRelocatingReplicas() {
     expect(settled.body.acks.map(({ status }: { status: number }) => status)).toEqual(acks.map(() => 200));
     const last = await service.call('POST', '/jobs/claim', { queues: [queue], limit: 10, wait_seconds: 5 });
     expect(last.body.jobs.map(({ id }: { id: string }) => id)).toEqual(ids.slice(5));
-    for (const [name, url] of Object.entries(urls)) {
-      const rows = await onServer<{ n: string }>(
-        url,
+    for (const name of Object.keys(urls)) {
+      const rows = await on<{ n: string }>(
+        name,
         `select (select count(*) from dibs.relocating_jobs where queue_id = ${queue_id})
           + (select count(*) from dibs.relocating_queues where queue_id = ${queue_id})
           + (select count(*) from dibs.jobs where queue_id = ${queue_id} and '${name}' <> '${database}') as n`,
