@@ -1,7 +1,7 @@
 import { createWriteStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exportTo } from '../../src/transfer/exportTo.ts';
 import { importFrom } from '../../src/transfer/importFrom.ts';
 import { createDatabase, onServer, openClient } from '../support/database.ts';
@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 
 /*
  * The groups of a queue while it is imported, beside a service that runs. The lines of an export are not sorted: here, those of one
- * job of each group come last, after a transaction with the others.
+ * job of each group come last, after a transaction with the others. Most of the time the tests wait: they run side by side.
  */
 
 /** More than a transaction has. */
@@ -28,6 +28,11 @@ let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let lines: string[];
 /** The heads of the groups `a` and `b`, whose leases run. */
 let heads: Map<string, Leased>;
+/** One for each test. They start before, one after the other: a start keeps the machine busy. */
+const spare: Service[] = [];
+const TESTS = 6;
+/** Each look of these polls has a connection of its own. */
+const SELDOM = { everyMs: 100 };
 const undo: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
@@ -54,11 +59,21 @@ beforeAll(async () => {
   await finished(out);
   lines = readFileSync(path, 'utf8').split('\n').slice(0, -2);
   await source.stop();
+  for (let i = 0; i < TESTS; i++) spare.push(await target());
 });
-afterAll(() => directory.remove());
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+  await directory.remove();
 });
+
+async function target(): Promise<Service> {
+  const { url, drop } = await createDatabase();
+  undo.push(drop);
+  // Only while it is awake, it repairs groups that SQL has left without a head.
+  const service = await startService({ databaseUrl: url, restTimes: { awakeMs: 1e9 } });
+  undo.push(service.stop);
+  return service;
+}
 
 const isJob = (line: string, nr: number) => {
   const { kind, payload } = JSON.parse(line);
@@ -77,14 +92,6 @@ function withLast(...numbers: number[]): { early: string; late: string } {
   return { early: whole.slice(0, at), late: whole.slice(at) };
 }
 
-async function target(): Promise<Service> {
-  const { url, drop } = await createDatabase();
-  undo.push(drop);
-  const service = await startService({ databaseUrl: url });
-  undo.push(service.stop);
-  return service;
-}
-
 /** Imports a file. `meanwhile` runs when the first transaction is in, and the late lines are not. */
 async function imported(
   { databaseUrl: url }: Service,
@@ -99,7 +106,7 @@ async function imported(
         'select count(*)::integer as n from dibs.jobs',
       );
       return n >= 6;
-    });
+    }, SELDOM);
     await meanwhile();
     yield Buffer.from(late);
   }
@@ -121,7 +128,7 @@ async function repaired({ databaseUrl: url }: Service): Promise<void> {
         `select from dibs.jobs where is_head and queue_id = (select id from dibs.queues where name = '${name}')`,
       );
       return lost !== undefined;
-    });
+    }, SELDOM);
   }
 }
 
@@ -145,15 +152,15 @@ async function orderIn(service: Service, acked: string[] = []): Promise<Record<s
   }
 }
 
-test('leased heads that come late find their places free, beside a replica that repairs groups', async () => {
-  const service = await target();
+test.concurrent('leased heads that come late find their places free, beside a replica that repairs groups', async () => {
+  const service = spare.pop() as Service;
   await imported(service, withLast(1), () => repaired(service));
   expect(await orderIn(service)).toMatchObject({ a: [2, 3, 4], b: [2, 3, 4] });
   expect(service.errors).toEqual([]);
 });
 
-test('no job of a group is overtaken when its head is acked, or dies, during an import', async () => {
-  const service = await target();
+test.concurrent('no job of a group is overtaken when its head is acked, or dies, during an import', async () => {
+  const service = spare.pop() as Service;
   await imported(service, withLast(2), async () => {
     expect(await ack(service, heads.get('a') as Leased)).toMatchObject({ status: 200 });
     await onServer(
@@ -167,8 +174,8 @@ test('no job of a group is overtaken when its head is acked, or dies, during an 
   expect(await orderIn(service, ['a', 'b'])).toMatchObject({ a: [2, 3, 4], b: [2, 3, 4] });
 });
 
-test('jobs that are enqueued during an import come behind those of the file, and wait for its end', async () => {
-  const service = await target();
+test.concurrent('jobs that are enqueued during an import come behind those of the file, and wait for its end', async () => {
+  const service = spare.pop() as Service;
   const { call } = service;
   await imported(service, withLast(1, 2, 3, 4), async () => {
     for (const group of ['a', 'new'])
@@ -182,8 +189,8 @@ test('jobs that are enqueued during an import come behind those of the file, and
   expect(await orderIn(service)).toMatchObject({ a: [2, 3, 4, 'new'], b: [2, 3, 4], new: ['new'] });
 });
 
-test('a group that is paused during an import stays paused, one that is resumed goes on', async () => {
-  const service = await target();
+test.concurrent('a group that is paused during an import stays paused, one that is resumed goes on', async () => {
+  const service = spare.pop() as Service;
   const { call } = service;
   const group = (name: string, verb: string) => call('POST', `/queues/grouped/groups/${name}/${verb}`);
   await imported(service, withLast(1), async () => {
@@ -197,8 +204,8 @@ test('a group that is paused during an import stays paused, one that is resumed 
   expect(await orderIn(service, ['a', 'b'])).toEqual({ a: [2, 3, 4], ready: [1, 2] });
 });
 
-test('an import that is abandoned says so, and a resume lets its groups go on. Then it cannot', async () => {
-  const service = await target();
+test.concurrent('an import that is abandoned says so, and a resume lets its groups go on. Then it cannot', async () => {
+  const service = spare.pop() as Service;
   const { call } = service;
   const file = withLast(4);
   const explained = async () => (await call('GET', '/queues/grouped/explain')).body.detail;
@@ -223,12 +230,11 @@ test('an import that is abandoned says so, and a resume lets its groups go on. T
   expect(await orderIn(service)).toMatchObject({ a: [2, 3, 4], b: [2, 3, 4] });
 });
 
-test('a job that comes into a queue as its import begins is in the way', async () => {
-  const { databaseUrl: url, call } = await target();
+test.concurrent('a job that comes into a queue as its import begins is in the way', async () => {
+  const { databaseUrl: url, call } = spare.pop() as Service;
   const { id } = JSON.parse(lines[1] as string);
   await onServer(url, `insert into dibs.queues (id, name) values (${id}, 'grouped')`);
   const producer = await openClient(url);
-  undo.push(() => producer.end());
   await producer.query('begin');
   await producer.query(`select dibs.enqueue('grouped', '1'::json)`);
   const whole = Buffer.from(sealed(lines));
@@ -242,11 +248,13 @@ test('a job that comes into a queue as its import begins is in the way', async (
   await until(async () => {
     const [waits] = await onServer(
       url,
-      `select from pg_stat_activity where application_name = 'dibs import' and wait_event_type = 'Lock'`,
+      `select from pg_stat_activity
+       where application_name = 'dibs import' and wait_event_type = 'Lock' and datname = current_database()`,
     );
     return waits !== undefined;
-  });
+  }, SELDOM);
   await producer.query('commit');
+  await producer.end();
   await refused;
   expect((await call('GET', '/queues/grouped')).body).toMatchObject({ paused: false, counts: { ready: 1 } });
 });
