@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { createSemaphore } from '../../src/postgres/semaphore.ts';
 import { speakingAccess } from './access.ts';
 import { hasBrowser, launch, openTab, type Watched } from './browser.ts';
 import { type Service, startService } from './service.ts';
@@ -8,6 +9,9 @@ export const EVERYTHING = 'all@*';
 
 /** The console tells of each answer from 400 on. A job or a queue may be gone. */
 const MISSING = /status of 404/;
+
+/** So many tabs at once. Most of the time their tests wait for a page that looks every few seconds. */
+const TABS = 3;
 
 export const heading = (page: Page, name: string | RegExp) =>
   page.getByRole('heading', { name, level: 1 }).waitFor();
@@ -54,23 +58,26 @@ export function useDashboard(more?: () => Promise<Parameters<typeof startService
     return nacks.map(({ id }: { id: string }) => id);
   }
 
+  const inTurn = createSemaphore(TABS);
+
   /** Opens the page at a place, and checks afterwards that the console was silent and that nobody else was asked. */
-  async function visit(
+  const visit = (
     place: string,
     work: (page: Page, tab: Watched) => Promise<void>,
     { key = EVERYTHING, ...options }: { key?: string } & Parameters<typeof openTab>[1] = {},
-  ): Promise<void> {
-    const tab = await openTab(at.browser, { expected: MISSING, ...options });
-    try {
-      await tab.page.addInitScript(`sessionStorage.setItem('dibs-key', ${JSON.stringify(key)})`);
-      await tab.page.goto(`${at.base}/${place}`);
-      await work(tab.page, tab);
-      expect(tab.errors).toEqual([]);
-      expect([...tab.origins]).toEqual([at.base]);
-    } finally {
-      await tab.page.context().close();
-    }
-  }
+  ): Promise<void> =>
+    inTurn(async () => {
+      const tab = await openTab(at.browser, { expected: MISSING, ...options });
+      try {
+        await tab.page.addInitScript(`sessionStorage.setItem('dibs-key', ${JSON.stringify(key)})`);
+        await tab.page.goto(`${at.base}/${place}`);
+        await work(tab.page, tab);
+        expect(tab.errors).toEqual([]);
+        expect([...tab.origins]).toEqual([at.base]);
+      } finally {
+        await tab.page.context().close();
+      }
+    });
 
   return { at, root, enqueue, bury, visit };
 }

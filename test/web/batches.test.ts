@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('the list of batches', () => {
   });
 });
 
-describe.skipIf(!hasBrowser)('a batch', () => {
+describe.skipIf(!hasBrowser)('a batch', { concurrent: true }, () => {
   test.each([
     [1280, true],
     [390, false],
@@ -265,7 +265,7 @@ describe.skipIf(!hasBrowser)('a batch', () => {
   });
 });
 
-describe.skipIf(!hasBrowser)('a job of a batch', () => {
+describe.skipIf(!hasBrowser)('a job of a batch', { concurrent: true }, () => {
   test('leads to its batch, and the list of jobs takes a batch as a filter', async () => {
     const id = await batchOf('mine', 2);
     await enqueue('mine');
