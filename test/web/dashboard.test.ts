@@ -517,13 +517,8 @@ describe.skipIf(!hasBrowser)('what a key may not do', () => {
 });
 
 describe.skipIf(!hasBrowser)('the page', () => {
-  test.each([
-    [1280, false],
-    [800, true],
-    [390, false],
-    [360, false],
-    [320, false],
-  ])('at %i pixels, dark %s: no screen is too wide, and axe finds nothing', async (width, isDark) => {
+  /** All screens, with what makes them wide or long. */
+  async function allPlaces(): Promise<string[]> {
     const [dead = ''] = await bury('orders', 'boom', 1);
     const places = [
       '#/',
@@ -544,6 +539,15 @@ describe.skipIf(!hasBrowser)('the page', () => {
     places.push(`#/jobs/${dead}`, '#/jobs', '#/workers', '#/schedules', '#/operations', '#/keys', '#/audit');
     const batch = { queue: 'orders', name: 'x'.repeat(256), jobs: [{ queue: 'orders' }] };
     places.push('#/batches', `#/batches/${(await root('POST', '/batches', batch)).body.id}`);
+    return places;
+  }
+
+  /** Shows one screen after the other. */
+  const visitAll = async (
+    { width, isDark }: { width: number; isDark: boolean },
+    look: (page: Page, place: string) => Promise<void>,
+  ) => {
+    const places = await allPlaces();
     await visit(
       '',
       async (page) => {
@@ -553,15 +557,42 @@ describe.skipIf(!hasBrowser)('the page', () => {
             .locator('main table, main .empty, main form:visible, main .counts, main .bigprogress')
             .first()
             .waitFor();
-          // The colours differ between light and dark, the rest does not.
-          if (width > 500) expect([place, await axeFindings(page)]).toEqual([place, []]);
-          const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-          expect([place, Math.max(over, 0)]).toEqual([place, 0]);
+          await look(page, place);
         }
       },
       { width, isDark, expected: /status of 40[49]/ },
     );
-  });
+  };
+
+  async function expectToFit(page: Page, place: string, width: number): Promise<void> {
+    const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    expect([place, width, Math.max(over, 0)]).toEqual([place, width, 0]);
+  }
+
+  test.each([
+    [1280, false],
+    [800, true],
+  ])('at %i pixels, dark %s: no screen is too wide, and axe finds nothing', (width, isDark) =>
+    visitAll({ width, isDark }, async (page, place) => {
+      // The colours differ between light and dark, the rest does not.
+      expect([place, await axeFindings(page)]).toEqual([place, []]);
+      await expectToFit(page, place, width);
+    }),
+  );
+
+  const NARROW = [320, 360, 390];
+  test(`at ${NARROW.join(', ')} pixels: no screen is too wide`, () =>
+    visitAll({ width: 320, isDark: false }, async (page, place) => {
+      for (const width of NARROW) {
+        await page.setViewportSize({ width, height: 900 });
+        // By then the charts have heard of it.
+        await page.evaluate(
+          'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
+        );
+        expect(await page.evaluate('innerWidth')).toBe(width);
+        await expectToFit(page, place, width);
+      }
+    }));
 
   test('runs no script that is written into it', async () => {
     await visit(
