@@ -142,12 +142,15 @@ class StopTest(unittest.TestCase):
                 raise error
 
             before = signal.signal(signal.SIGUSR1, interrupt)
+            began = time.monotonic()
             try:
                 with self.assertRaises(error):
                     Worker(self.dibs.client, ["mail"], handler).run()
             finally:
                 signal.signal(signal.SIGUSR1, before)
             self.assertEqual(self.dibs.jobs[-1].result, "whole")
+            # A signal that comes just before a wait is heard after it.
+            self.assertLess(time.monotonic() - began, 30)
 
     def test_a_second_ctrl_c_makes_the_deadline_now_and_a_third_leaves(self):
         for count, is_released in ((2, True), (3, False)):

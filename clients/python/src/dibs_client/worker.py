@@ -17,6 +17,9 @@ from .state import FLUSH, LAST
 from .times import seconds
 from .working import Working
 
+#: In seconds. A signal interrupts a wait, but one that comes just before it does not. It is heard when the wait is over.
+_HEARS_WITHIN = 1
+
 
 class Worker(Settling, Working):
     """Claims jobs, lets the handler work on them in threads, extends their leases, and settles them.
@@ -43,7 +46,7 @@ class Worker(Settling, Working):
                     pump.start()
                 elif not (self._hasten(len(interruptions)) and self._is_begun.wait(FLUSH)):
                     break
-                while not over.wait(60):
+                while not over.wait(_HEARS_WITHIN):
                     pass
                 break
             except BaseException as error:
