@@ -3,7 +3,7 @@ import { type DatabaseEngine, type Engines, type OpenOptions, openDatabaseEngine
 import { createLeaseTimes } from '../leaseTimes.ts';
 import { createLedger } from '../ledger.ts';
 import { createMemory } from '../memory.ts';
-import { type Database, openDatabase } from '../postgres/pool.ts';
+import type { Database } from '../postgres/pool.ts';
 import { claimsOfSeveral } from './claims.ts';
 import { creationIn } from './creation.ts';
 import { crossingOf } from './crossing.ts';
@@ -56,9 +56,8 @@ export async function openSeveral(
 ): Promise<Engines> {
   const { db: homeDb, log } = options;
   const members: Members = new Map();
-  const learner = openDatabase(options.listenUrl, 1);
+  const learner = homeDb.checkNew((client) => learning.admit(client));
   const learning = createLearning({ home: homeDb, learner, members, log });
-  homeDb.checkNew(learning.admit);
   const placements = createPlacements(homeDb, learning, (queueId) => placeAmong(members, queueId));
   const ledger = createLedger();
   const sessions = sessionsOfSeveral(members, placements);

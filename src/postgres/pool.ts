@@ -29,8 +29,11 @@ export interface Database extends TransactionsInTurns {
    * @throws Refusal `unavailable` for an outage
    */
   withOwnClient<T>(name: string, work: (client: pg.Client) => Promise<T>): Promise<T>;
-  /** From now on, `check` has each new connection first. It is closed when that fails. */
-  checkNew(check: Check): void;
+  /**
+   * From now on, `check` has each new connection first. It is closed when that fails. Returns a pool of one connection that is not
+   * checked, for what `check` needs.
+   */
+  checkNew(check: Check): Database;
   close(): Promise<void>;
 }
 
@@ -119,6 +122,7 @@ export function openDatabase(
 
     checkNew(check) {
       checkNew = check;
+      return openDatabase(url, 1);
     },
 
     close() {

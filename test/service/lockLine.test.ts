@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { databaseOf } from '../support/severalDatabases.ts';
 
 /** 5 s are promised. The rest is for a busy machine. Without a bound, the last of these waited up to half a minute. */
 const ANSWERED_MS = 12_000;
@@ -22,11 +23,12 @@ test.each([
 ])(
   'enqueues behind an open transaction that holds their keys are 503 within 5 s: %s',
   async (kind, count) => {
-    const [queue, other] = [at.newQueue(), at.newQueue()];
+    const queue = at.newQueue();
+    const other = at.queueBeside(queue);
     await at.enqueueAll(Array(count).fill({ queue: other }));
     await at.enqueue({ queue });
     const leases = await at.claim(other, { limit: count });
-    const user = await openTransaction(service.databaseUrl);
+    const user = await openTransaction(await databaseOf(service.databaseUrl, queue));
     await user.query(
       `select dibs.enqueue($1, unique_key => 'k' || n) from generate_series(0, $2::integer - 1) n`,
       [queue, count],

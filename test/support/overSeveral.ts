@@ -24,10 +24,14 @@ const OVER_ONE: Record<string, string[]> = {
   'By contract, several databases answer otherwise: a full queue elsewhere takes jobs, they arrive a moment later.':
     ['claim/claimRequest', 'enqueue/refusals'],
   'It reads series of metrics, which name their database where there are several: databases/lists.': [
+    'metrics/cardinality',
+    'metrics/replicas',
     'metrics/scrape',
     'metrics/totals',
+    'service/probes',
   ],
   'It looks at the statements, the plans or the dead rows of the one database into which it puts its jobs.': [
+    'claim/claimRows',
     'claim/deadEntries',
     'claim/front',
     'counting/agreement',
@@ -37,6 +41,7 @@ const OVER_ONE: Record<string, string[]> = {
     'floor/',
     'groups/restingRepair',
     'looking/manyLooks',
+    'operations/operationCrash',
   ],
   'It counts the transactions of one database at rest.': [
     'maintenance/asleep',
