@@ -233,7 +233,8 @@ test('the look at a queue without ready jobs reads no jobs of other queues', asy
     const { run } = await prepare(database.client, 'looking/explain_queue', 'custom');
     for (const queue_id of [2, 3, 4, 5]) {
       const plan = await run({ queue_id });
-      expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(3 * 5);
+      // Each of its four parts may read the five jobs of the queue: ready, scheduled, blocked, leased.
+      expect(rowsTouched(plan), outline(plan)).toBeLessThanOrEqual(4 * 5);
     }
   }
   await database.close();
