@@ -7,6 +7,7 @@ import { rowsOf } from '../postgres/client.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { isAway, type Members } from './members.ts';
+import { listed, withNumber } from './named.ts';
 import type { Lessons, Place } from './placements.ts';
 import { reopenForgotten } from './relocation/reopen.ts';
 
@@ -21,8 +22,6 @@ const PAGE = 2000;
 const AGAIN_MS = 5000;
 /** A request waits so long until home has learned. It is refused before a protocol's own limit. */
 const WAIT_MS = 3000;
-/** The log names so many queues. */
-const SHOWN = 5;
 
 /** A queue of a database. */
 interface Found {
@@ -139,17 +138,14 @@ async function adoptAll(home: Database, members: Members, engine: DatabaseEngine
   return left;
 }
 
-const listed = (queues: string[]) =>
-  `${queues.slice(0, SHOWN).join(', ')}${queues.length > SHOWN ? `, and ${queues.length - SHOWN} more` : ''}. See dibs doctor`;
-
 const barred = (queues: Unplaced[], database: string) =>
   new Error(
-    `Queues of the database "${database}" have no place, because others have their numbers or names: ${listed(queues.map(({ id, name }) => `${name} (${id})`))}`,
+    `Queues of the database "${database}" have no place, because others have their numbers or names: ${listed(queues.map(withNumber))}. See dibs doctor`,
   );
 
 const leftBehind = (queues: string[], database: string) =>
   new Error(
-    `Queues that were being relocated have rows in the database "${database}", and others have their numbers or names: ${listed(queues)}`,
+    `Queues that were being relocated have rows in the database "${database}", and others have their numbers or names: ${listed(queues)}. See dibs doctor`,
   );
 
 /** A request waits for what home learns, which goes on without it. @throws Refusal `unavailable` when that takes too long */

@@ -1,5 +1,6 @@
 import { HOME } from '../config/databases.ts';
 import { type Connected, type Databases, dbOf, withClients } from '../databases/clients.ts';
+import { listed, withNumber } from '../databases/named.ts';
 import { checkIdentity, type Registry, readRegistry } from '../databases/registry.ts';
 import { StartError } from '../errors.ts';
 import { rowsOf } from '../postgres/client.ts';
@@ -37,7 +38,6 @@ const statements = {
 /** Jobs arrive within a second, where their database is there. */
 const LATE_SECONDS = 60;
 const MOST_WAITING = 1_000_000;
-const SHOWN = 5;
 
 type All = [Connected, ...Connected[]];
 
@@ -100,9 +100,6 @@ async function checkVersions([home, ...others]: All): Promise<Found[]> {
     : [{ database: HOME, ...ok('same_version', `All databases have PostgreSQL ${here}.`) }];
 }
 
-const listed = (names: string[]) =>
-  names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? `, and ${names.length - SHOWN} more` : '');
-
 /** What is wrong with the place of a queue. */
 type Misplaced = 'elsewhere' | 'nowhere' | 'barred' | 'left';
 
@@ -139,9 +136,8 @@ async function misplacedIn(one: Connected, home: Connected): Promise<Map<string,
     if (byId.get(id)?.name === name) return 'elsewhere';
     return byId.has(id) || taken.has(name) ? 'barred' : 'nowhere';
   };
-  const nameOf = ({ id, name }: { id: number; name: string }) => `${name} (${id})`;
-  const found = new Map(queues.map((queue) => [nameOf(queue), whyOf(queue)]));
-  for (const queue of await leftIn(one, home)) found.set(nameOf(queue), 'left');
+  const found = new Map(queues.map((queue) => [withNumber(queue), whyOf(queue)]));
+  for (const queue of await leftIn(one, home)) found.set(withNumber(queue), 'left');
   return found;
 }
 
@@ -204,7 +200,7 @@ async function forgottenBy(home: Connected, { at }: Connected): Promise<string[]
   const ids = queues.map(({ id }) => id);
   const names = queues.map(({ name }) => name);
   const forgotten = await home.at((client) => rowsOf(client, statements.forgottenQueues, { ids, names }));
-  return forgotten.map(({ id, name }) => `${name} (${id})`);
+  return forgotten.map(withNumber);
 }
 
 /** Whether jobs for other databases arrive there. */

@@ -3,6 +3,7 @@ import type { DatabaseEngine } from '../../engine/open.ts';
 import { isAlreadyRelocating } from '../../postgres/errorClasses.ts';
 import type { Database, Db } from '../../postgres/pool.ts';
 import { planned, row } from '../../postgres/statements.ts';
+import { withNumber } from '../named.ts';
 import type { Place } from '../placements.ts';
 
 /** What a relocation has noted of a queue in one of its databases. `other`: where it goes, or came from. */
@@ -61,7 +62,7 @@ export async function reopenForgotten(home: Database, { name, base }: DatabaseEn
         const [note] = await there.query(statements.holdNote, of);
         if (!note) return;
         const goesOn = await home.transaction((atHome) => reopenOne(atHome, name, of, note));
-        if (!goesOn) left.push(`${note.queue} (${of.queue_id})`);
+        if (!goesOn) left.push(withNumber({ id: of.queue_id, name: note.queue }));
       })
       .catch((error) => {
         if (!isAlreadyRelocating(error)) throw error;
