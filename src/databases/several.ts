@@ -8,7 +8,7 @@ import { claimsOfSeveral } from './claims.ts';
 import { creationIn } from './creation.ts';
 import { crossingOf } from './crossing.ts';
 import { createLead } from './lead.ts';
-import { createLearning, type Learning } from './learning.ts';
+import { createLearning } from './learning.ts';
 import { type Members, placeAmong } from './members.ts';
 import { createOpening, type OtherDatabases } from './opening.ts';
 import { createPlacements, type Placements } from './placements.ts';
@@ -31,11 +31,11 @@ const afterStop =
  * waits here looks where it is now. Without a queue, notifications may have been lost: the database may be another server.
  */
 const hearPlaced =
-  (placements: Placements, learning: Learning, wake: (queue: string) => void) =>
+  (placements: Placements, wake: (queue: string) => void, lost: (database: string) => void) =>
   (database: string) =>
   (queue?: string) => {
     if (database === HOME) placements.changed(queue);
-    if (queue === undefined) void learning.heard(database);
+    if (queue === undefined) lost(database);
     else wake(queue);
   };
 
@@ -68,7 +68,11 @@ export async function openSeveral(
     ledger,
     leaseEnds: createLeaseTimes(),
   };
-  const placed = hearPlaced(placements, learning, claims.wake);
+  let isBegun = false;
+  const placed = hearPlaced(placements, claims.wake, (database) => {
+    // Before that, nothing was lost: home has just learned.
+    if (isBegun) void learning.heard(database);
+  });
   const accepting = acceptingIn(homeDb);
   const now = () => home.base.clock.now();
   const relocations = createRelocations({ home: homeDb, now, members, placements, accepting, log });
@@ -99,6 +103,7 @@ export async function openSeveral(
     await learner.close();
   }
   await opening.begin(list, home).catch(afterStop(stop, log));
+  isBegun = true;
 
   const engines = [...members.values()];
   const lead = createLead(members, placements);

@@ -95,7 +95,8 @@ test('replicas find them when home has failed over, also claims that wait for su
   await lose('over.b');
   await lose('over.a');
   await cutOff('home');
-  await until(async () => (await one.call('GET', `/jobs/${id}`)).status === 200);
+  for (const replica of [one, replicas.two])
+    await until(async () => (await replica.call('GET', `/jobs/${id}`)).status === 200);
   await until(async () => (await placesOf('over.a'))[0]?.database === 'a');
   await expectServed(replicas.two, 'over.b', id);
 });
