@@ -106,6 +106,7 @@ function workersOf(client: Client, { name, workers }: DemoQueue, tally: Tally): 
 
 /** Producers and workers at work until the signal fires. @throws what does not pass by itself: the first of it ends all */
 export async function play(client: Client, tally: Tally, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   const ended = new AbortController();
   const either = AbortSignal.any([signal, ended.signal]);
   const workers = QUEUES.flatMap((queue) => workersOf(client, queue, tally));

@@ -18,8 +18,6 @@ const headless = planned('groups/headless', row<Headless>());
 
 /** One statement looks at this number of groups, of any number of queues. */
 const PAGE = 1000;
-/** A look at all queues begins this long after the end of the last one. */
-const LOOK_MS = 500;
 /**
  * The longest rest after a look. On a busy machine a look takes long because it waits, and that costs nobody anything.
  */
@@ -155,8 +153,8 @@ export function createGroupRepair(context: {
   const queueLooks = createQueueLooks({ queues, page, failed });
 
   return {
-    /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page. */
-    async run(): Promise<number> {
+    /** The duty: one page of the look at all queues. Returns the time in milliseconds until the next page, or false after the last one. */
+    async run(): Promise<number | false> {
       await groups.catchUp();
       if (place === ALL_QUEUES) beganAt = performance.now();
       const { next, lookMs, lost, mended } = await page(place);
@@ -166,7 +164,7 @@ export function createGroupRepair(context: {
         seenFrom = beganAt;
         const isSooner = mendedSoFar >= MANY_LOST;
         mendedSoFar = 0;
-        return isSooner ? MOST_REST_LOST_MS : LOOK_MS;
+        return isSooner && MOST_REST_LOST_MS;
       }
       return lost
         ? Math.min(MOST_REST_LOST_MS, restAfter(lookMs, 'lost heads'))

@@ -61,8 +61,8 @@ const CLOCK_MS = 10_000;
 /** A revoked key is refused within a second, also where no notification arrives. */
 const KEYS_MS = 500;
 const KEY_USE_MS = 5000;
-/** The repair of groups runs at least this often. If it needs to, it asks for an earlier run. */
-const GROUPS_MS = 60_000;
+/** From the end of a look at all groups to the next one. */
+const GROUPS_MS = 500;
 
 /** Moves queues to other databases. */
 export interface Relocations {

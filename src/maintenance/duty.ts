@@ -1,7 +1,10 @@
 /** Background work: one thing that is done again and again, such as to rescue leases. */
 export interface Duty {
   name: string;
-  /** How long after its end it runs again, in ms, while this replica is awake (rest.ts). */
+  /**
+   * How long after its end it runs again, in ms, while this replica is awake (rest.ts). After a failure it is this long, too, and at
+   * least a second: work that somebody waits for must have a short one.
+   */
   everyMs: number;
   /**
    * Returns true when there is more to do at once, or a number when it is due sooner than `everyMs` says. Each

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Client } from '../../clients/typescript/src/client.ts';
+import { play } from '../../commands/demo/play.ts';
 import { QUEUES } from '../../commands/demo/queues.ts';
 import { cliAt } from '../support/cli.ts';
 import { createDatabase } from '../support/database.ts';
@@ -97,6 +99,12 @@ test('a queue or schedule of that name that somebody else made is left alone', a
     });
   expect(await body('/schedules/demo.reports')).toMatchObject({ cron: '0 0 1 1 *' });
   await dibs(['schedules', 'delete', 'demo.reports']);
+});
+
+test('a demo whose time is over before its queues are made ends all the same', async () => {
+  const tally = { enqueued: 0, done: 0, failed: 0 };
+  await play(new Client({ url: address }), tally, AbortSignal.abort());
+  expect(tally).toEqual({ enqueued: 0, done: 0, failed: 0 });
 });
 
 test('what is wrong on the command line is said', async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { onServer } from '../support/database.ts';
+import { parseMetrics } from '../support/exposition.ts';
 import { OPERATIONS } from '../support/operations.ts';
 import { unreliablePostgres } from '../support/postgres.ts';
 import { http, startReplica } from '../support/replica.ts';
@@ -229,6 +230,29 @@ describe.concurrent.each(Object.entries(AWAY))('a database that is %s', (_, { aw
       }
     },
   );
+
+  awayTest('has the groups without a head looked for again as soon as it is back', async (world) => {
+    const { url } = world.postgres;
+    await away(world);
+    const failures = async () => {
+      const scraped = await fetch(`${world.replica.url}/metrics`);
+      return parseMetrics(await scraped.text()).value('dibs_duty_failures_total', { duty: 'groups' }) ?? 0;
+    };
+    const before = await failures();
+    await until(async () => (await failures()) > before, { what: 'a look that fails' });
+    await back(world);
+    await until(world.isBack);
+    const [lost] = await onServer<{ id: string }>(
+      url,
+      `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload, group_key)
+       select id, dibs.new_id(id), 'blocked', now(), 5, 1, 0, '{}', '1', 'lost' from dibs.queues where name = 'known'
+       returning id`,
+    );
+    await until(async () => (await world.call('GET', `/jobs/${lost?.id}`)).body.state !== 'blocked', {
+      withinMs: BACK_MS,
+      what: 'a head',
+    });
+  });
 
   awayTest('is reported to many clients at once in time, and ends no process', async (world) => {
     let isAway = false;
