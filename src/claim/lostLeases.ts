@@ -40,7 +40,7 @@ export function createLostLeases(context: {
     } catch (error) {
       // The job was settled or given to another consumer meanwhile: the lease is not lost.
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === 'unavailable') leases.push(lease);
+      if (isOutage(error)) leases.push(lease);
     }
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { startEngine } from '../../src/engine.ts';
-import { unavailable } from '../../src/errors.ts';
+import { overloaded, unavailable } from '../../src/errors.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from '../support/database.ts';
 import { claimToHangUp } from '../support/hangup.ts';
@@ -66,25 +66,31 @@ test('a claim with a claim_id keeps the leases with which it was answered, thoug
   await expect(engine.ack({ id, lease_token, at: () => '' })).resolves.toMatchObject({ state: 'completed' });
 });
 
-test('jobs of a consumer that hung up, which could not be given back at once, are given back when the service ends', async () => {
-  const service = await startService();
-  const ending = await startService({ databaseUrl: service.databaseUrl });
-  const { id } = (await service.call('POST', '/jobs', { queue: 'ending' })).body;
-  const { jobs, hangUp } = claimToHangUp(ending.engine, { queues: ['ending'] });
-  expect((await jobs).map((job) => job.id)).toEqual([id]);
-  let failed = false;
-  for (const db of ending.pools) {
-    const { query } = db;
-    db.query = async (statement, parameters) => {
-      if (failed || statement.name !== 'settle/release')
-        return query.call(db, statement, parameters) as never;
-      failed = true;
-      throw unavailable();
-    };
-  }
-  hangUp();
-  await until(() => failed);
-  await ending.stop();
-  expect((await service.call('GET', `/jobs/${id}`)).body).toMatchObject({ state: 'ready', attempt: 0 });
-  await service.stop();
-});
+test.each([
+  ['the database was away', unavailable],
+  ['the replica was overloaded', overloaded],
+])(
+  'jobs of a consumer that hung up, which could not be given back at once, as %s, are given back when the service ends',
+  async (_, refusal) => {
+    const service = await startService();
+    const ending = await startService({ databaseUrl: service.databaseUrl });
+    const { id } = (await service.call('POST', '/jobs', { queue: 'ending' })).body;
+    const { jobs, hangUp } = claimToHangUp(ending.engine, { queues: ['ending'] });
+    expect((await jobs).map((job) => job.id)).toEqual([id]);
+    let failed = false;
+    for (const db of ending.pools) {
+      const { query } = db;
+      db.query = async (statement, parameters) => {
+        if (failed || statement.name !== 'settle/release')
+          return query.call(db, statement, parameters) as never;
+        failed = true;
+        throw refusal();
+      };
+    }
+    hangUp();
+    await until(() => failed);
+    await ending.stop();
+    expect((await service.call('GET', `/jobs/${id}`)).body).toMatchObject({ state: 'ready', attempt: 0 });
+    await service.stop();
+  },
+);
