@@ -1,3 +1,6 @@
+import { isOutage } from '../errors.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
@@ -30,16 +33,26 @@ export function createNarrowing({
   db,
   queues,
   groups,
+  log,
 }: {
   db: Database;
   queues: Queues;
   groups: Pick<GroupHeads, 'advance'>;
+  log: (error: unknown, message: string) => void;
 }) {
   /** By queue, the groups that claims have met since the statement that runs for such ones began. */
   const crowded = new Map<number, Set<string>>();
 
+  const inTurn = (queue_id: number) => inTurnOf(db, { queue: queue_id, tryMs: SHORT_LOCK_WAIT_MS });
+
+  /** The duty tries again. Meanwhile claims narrow the groups that they meet. */
+  function leave(error: unknown): void {
+    if (!isLockTimeout(error) && !isOutage(error))
+      log(error, 'groups of a queue may have more heads than it allows');
+  }
+
   async function page(queue_id: number, asked: { after: string; limit: number; groups: string[] }) {
-    const [found] = await inTurnOf(db, { queue: queue_id }).query(statements.narrow, { queue_id, ...asked });
+    const [found] = await inTurn(queue_id).query(statements.narrow, { queue_id, ...asked });
     await groups.advance(queue_id, found?.groups ?? []);
     return found?.last_group ?? undefined;
   }
@@ -52,23 +65,27 @@ export function createNarrowing({
     }
   }
 
+  async function narrowAll(queue_id: number): Promise<void> {
+    const [found] = await inTurn(queue_id).query(statements.narrowing, { queue_id });
+    const queue = found?.is_narrowing && (await queues.byId(queue_id));
+    if (!queue) return;
+    await afterHolders(db, queue_id);
+    const until = performance.now() + MOST_MS;
+    let after: string | undefined = '';
+    while (after !== undefined) {
+      if (performance.now() > until) return;
+      after = await page(queue_id, { after, limit: PAGE, groups: [] });
+    }
+    await inTurn(queue_id).query(statements.narrowed, {
+      queue_id,
+      group_concurrency: queue.group_concurrency,
+    });
+  }
+
   return {
-    /** Narrows all groups of a queue, or as many as there is time for. */
+    /** Narrows all groups of a queue, or as many as there is time for. It does not wait for who holds a job. */
     async all(queue_id: number): Promise<void> {
-      const [found] = await inTurnOf(db, { queue: queue_id }).query(statements.narrowing, { queue_id });
-      const queue = found?.is_narrowing && (await queues.byId(queue_id));
-      if (!queue) return;
-      await afterHolders(db, queue_id);
-      const until = performance.now() + MOST_MS;
-      let after: string | undefined = '';
-      while (after !== undefined) {
-        if (performance.now() > until) return;
-        after = await page(queue_id, { after, limit: PAGE, groups: [] });
-      }
-      await inTurnOf(db, { queue: queue_id }).query(statements.narrowed, {
-        queue_id,
-        group_concurrency: queue.group_concurrency,
-      });
+      await narrowAll(queue_id).catch(leave);
     },
 
     /** Claims have met these groups, and may not have their jobs: they are narrowed before others. If that fails, `all` finds them. */
@@ -78,7 +95,7 @@ export function createNarrowing({
       if (crowded.has(queue_id)) return;
       crowded.set(queue_id, waiting);
       void narrowMet(queue_id, waiting)
-        .catch(() => undefined)
+        .catch(leave)
         .finally(() => crowded.delete(queue_id));
     },
   };

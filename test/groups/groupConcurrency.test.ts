@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { queueIdOf } from '../../src/ids.ts';
 import { planned, valuesOf } from '../../src/postgres/statements.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, onServer, openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
-import { onAll, onQueue } from '../support/severalDatabases.ts';
+import { databaseOf, onAll, onQueue } from '../support/severalDatabases.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -372,6 +372,27 @@ describe('a group_concurrency that changes', () => {
       );
       expect(rows).toContainEqual({ ready: 1 });
     });
+    expect(payloadsOf(await claimAll())).toEqual([1]);
+  });
+
+  test('while somebody holds a job, it is lowered all the same, and lost heads of other queues are found', async () => {
+    const [held] = await addAll([1, 2, 3, 4]);
+    const beside = at.queueBeside(queue);
+    await at.enqueue({ queue: beside });
+    const url = await databaseOf(database.url, queue);
+    const holder = await openClient(url);
+    await holder.query('begin');
+    await holder.query(`select from dibs.jobs where id = '${held.id}' for update`);
+    await allow(1);
+    const [lost] = await onServer<{ id: string }>(
+      url,
+      `insert into dibs.jobs (queue_id, id, state, run_at, max_attempts, payload_bytes, priority, headers, payload, group_key)
+       select id, dibs.new_id(id), 'blocked', now(), 5, 1, 0, '{}', '1', 'lost' from dibs.queues where name = '${beside}'
+       returning id`,
+    );
+    await at.reaches(lost?.id as string, 'ready');
+    await holder.query('rollback');
+    await holder.end();
     expect(payloadsOf(await claimAll())).toEqual([1]);
   });
 

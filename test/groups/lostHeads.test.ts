@@ -33,7 +33,13 @@ beforeAll(async () => {
     arrivals: createArrivals(db),
     joinRoundTrip: createRoundTrips(db)(ORDER_IN_TRIP.advance),
   });
-  repair = createGroupRepair({ db, log, queues, groups, narrowing: createNarrowing({ db, queues, groups }) });
+  repair = createGroupRepair({
+    db,
+    log,
+    queues,
+    groups,
+    narrowing: createNarrowing({ db, queues, groups, log }),
+  });
   await onServer(
     database.url,
     `insert into dibs.queues (name) select 'q' || n from generate_series(1, ${QUEUES}) n`,
