@@ -1,2 +1,3 @@
--- Whether groups of this queue may have more heads than it allows. While it is imported, nobody looks.
-select is_narrowing and not is_importing as is_narrowing from dibs.queues where id = :queue_id;
+-- The version of a queue whose groups may have more heads than it allows. It changes whenever the queue's row does. While the queue
+-- is imported, nobody looks.
+select xmin::text as version from dibs.queues where id = :queue_id and is_narrowing and not is_importing;

@@ -78,7 +78,7 @@ export function queueAdmin(context: {
   redrive: Redrive;
   sendHome: SendHome;
   countCache: CountCache;
-  narrowing: Pick<Narrowing, 'all'>;
+  narrowing: Pick<Narrowing, 'begin'>;
   repair: Pick<GroupRepair, 'blocked'>;
 }) {
   const { db, queues, notifier, looks, purge, redrive, sendHome, countCache, narrowing, repair } = context;
@@ -128,7 +128,7 @@ export function queueAdmin(context: {
       // Claims look again: the queue may be new, or may have a higher limit.
       notifier.opened(name);
       notifier.ready(name);
-      await narrowing.all(queue.id);
+      await narrowing.begin(queue.id);
       if (queue.group_concurrency > 1) repair.blocked(name, undefined);
       return status(queue);
     },

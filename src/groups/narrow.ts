@@ -4,7 +4,6 @@ import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
-import type { Queues } from '../queues/cache.ts';
 import { afterHolders } from './afterHolders.ts';
 import type { GroupHeads } from './heads.ts';
 
@@ -15,14 +14,14 @@ interface Page {
 }
 
 const statements = {
-  narrowing: planned('groups/narrowing', row<{ is_narrowing: boolean }>()),
+  narrowing: planned('groups/narrowing', row<{ version: string }>()),
   narrow: planned('groups/narrow', row<Page>()),
   narrowed: planned('groups/narrowed'),
 };
 
 /** One statement looks at this number of groups. */
 const PAGE = 250;
-/** Whoever narrows a queue stops after this time. Groups that are left are looked at again by the duty (repair.ts). */
+/** Whoever narrows groups stops after this time. The duty (repair.ts) goes on. */
 const MOST_MS = 1000;
 
 /**
@@ -31,15 +30,15 @@ const MOST_MS = 1000;
  */
 export function createNarrowing({
   db,
-  queues,
   groups,
   log,
 }: {
   db: Database;
-  queues: Queues;
   groups: Pick<GroupHeads, 'advance'>;
   log: (error: unknown, message: string) => void;
 }) {
+  /** By queue, the group after which narrowing goes on, and the version of the queue when it began. A change begins anew. */
+  const places = new Map<number, { version: string; after: string }>();
   /** By queue, the groups that claims have met since the statement that runs for such ones began. */
   const crowded = new Map<number, Set<string>>();
 
@@ -65,27 +64,34 @@ export function createNarrowing({
     }
   }
 
-  async function narrowAll(queue_id: number): Promise<void> {
+  async function narrow(queue_id: number, until: number): Promise<void> {
     const [found] = await inTurn(queue_id).query(statements.narrowing, { queue_id });
-    const queue = found?.is_narrowing && (await queues.byId(queue_id));
-    if (!queue) return;
-    await afterHolders(db, queue_id);
-    const until = performance.now() + MOST_MS;
-    let after: string | undefined = '';
-    while (after !== undefined) {
+    if (!found) return;
+    const { version } = found;
+    let place = places.get(queue_id);
+    if (place?.version !== version) {
+      await afterHolders(db, queue_id);
+      place = { version, after: '' };
+      places.set(queue_id, place);
+    }
+    for (let after: string | undefined = place.after; after !== undefined; ) {
       if (performance.now() > until) return;
       after = await page(queue_id, { after, limit: PAGE, groups: [] });
+      if (after !== undefined) place.after = after;
     }
-    await inTurn(queue_id).query(statements.narrowed, {
-      queue_id,
-      group_concurrency: queue.group_concurrency,
-    });
+    places.delete(queue_id);
+    await inTurn(queue_id).query(statements.narrowed, { queue_id, version });
   }
 
   return {
-    /** Narrows all groups of a queue, or as many as there is time for. It does not wait for who holds a job. */
-    async all(queue_id: number): Promise<void> {
-      await narrowAll(queue_id).catch(leave);
+    /** Narrows the groups of a queue, as many as there is time for. It does not wait for who holds a job. */
+    begin: (queue_id: number): Promise<void> => narrow(queue_id, performance.now() + MOST_MS).catch(leave),
+
+    /** The duty: narrows groups of these queues, as many as there is time for. No other queue needs it. */
+    async all(queueIds: number[]): Promise<void> {
+      for (const queueId of places.keys()) if (!queueIds.includes(queueId)) places.delete(queueId);
+      const until = performance.now() + MOST_MS;
+      for (const queueId of queueIds) await narrow(queueId, until).catch(leave);
     },
 
     /** Claims have met these groups, and may not have their jobs: they are narrowed before others. If that fails, `all` finds them. */

@@ -140,11 +140,11 @@ export function createGroupRepair(context: {
     const started = performance.now();
     const [found] = await db.query(headless, { ...from, limit: PAGE });
     const lookMs = performance.now() - started;
-    for (const queueId of found?.narrowing ?? []) await narrowing.all(queueId);
     const groupsOf = new Map<number, string[]>();
     for (const [i, queueId] of (found?.queue_ids ?? []).entries())
       groupsOf.set(queueId, [...(groupsOf.get(queueId) ?? []), found?.groups?.[i] as string]);
     const mended = await groups.advanceMany(groupsOf);
+    await narrowing.all(found?.narrowing ?? []);
     const done = { lookMs, lost: groupsOf.size > 0, mended };
     if (!found || found.last_queue_id === null) return { next: undefined, ...done };
     return { next: { ...from, queue_id: found.last_queue_id, after: found.last_group as string }, ...done };

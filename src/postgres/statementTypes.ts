@@ -1852,7 +1852,7 @@ export interface StatementTypes {
   'groups/narrowed': {
     parameters: {
       queue_id: number | null;
-      group_concurrency: number | null;
+      version: string | null;
     };
     columns: Record<never, never>;
   };
@@ -1861,7 +1861,7 @@ export interface StatementTypes {
       queue_id: number | null;
     };
     columns: {
-      is_narrowing: boolean;
+      version: string;
     };
   };
   'groups/pause': {

@@ -73,7 +73,7 @@ function bareEngine(url: string) {
     tally,
   });
   const memories = createQueueMemories();
-  const narrowing = createNarrowing({ db, queues, groups, log });
+  const narrowing = createNarrowing({ db, groups, log });
   const { leaseJobs } = createLease({
     leaseEnds: createLeaseTimes(),
     db,

@@ -38,7 +38,7 @@ beforeAll(async () => {
     log,
     queues,
     groups,
-    narrowing: createNarrowing({ db, queues, groups, log }),
+    narrowing: createNarrowing({ db, groups, log }),
   });
   await onServer(
     database.url,
