@@ -81,10 +81,14 @@ export function createBatchDuty({
   /** Returns whether there is more to do at once. */
   async function work(): Promise<boolean> {
     const rows = await db.transaction(fold);
-    for (const { queue } of await db.query(statements.queues)) await openOrSend(queue);
+    const lost = await db.query(statements.queues);
+    const opened = await Promise.allSettled(lost.map(({ queue }) => openOrSend(queue)));
     await db.query(statements.followers);
     let areMore = false;
     for (const { id } of await db.query(statements.cancelling)) areMore = (await cancelJobs(id)) || areMore;
+    // A queue that cannot be opened holds up its own followers only.
+    const failed = opened.find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
     return areMore || rows === ROWS;
   }
 

@@ -16,6 +16,11 @@ export function createDueJobs() {
   return {
     size: () => size,
 
+    clear(): void {
+      queues.clear();
+      size = 0;
+    },
+
     add(queueId: number, ids: string[]): void {
       const queue = queues.get(queueId);
       if (queue) for (const id of ids) queue.ids.push(id);

@@ -93,11 +93,14 @@ export function pruneJobs({ db, throttle }: { db: Db; throttle: BulkThrottle }):
     const [next] = left;
     if (!next) return false;
     const [key, one] = next;
+    // Where that fails, it is another one's turn all the same.
+    left.delete(key);
+    left.set(key, one);
     await chunk(async (limit) => {
       const [done] = await db.query(statements.jobs, { ...one, limit });
       const { count = 0, ...last } = done ?? {};
-      left.delete(key);
       if (count === limit) left.set(key, { ...one, ...(last as Last) });
+      else left.delete(key);
       return count;
     });
     return left.size > 0;

@@ -83,9 +83,13 @@ export function createScanHorizon(
 }
 
 /** Sweeps that all begin at the same time, and move no scan horizon. */
-export function walkFrom(time: string): Pick<ScanHorizon, 'from'> {
+export function walkFrom(time: string): Pick<ScanHorizon, 'from' | 'startOver'> {
   let at: string | undefined;
   return {
+    startOver(): void {
+      at = undefined;
+    },
+
     async from(chunk) {
       at = await chunk(at ?? time);
       return at !== undefined;

@@ -5,8 +5,11 @@ import type { GroupHeads, Moved } from '../groups/heads.ts';
 import { FIRST_ID } from '../ids.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Clock } from '../postgres/clock.ts';
+import { isLockTimeout } from '../postgres/errorClasses.ts';
+import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
+import { inTurnOf, type TransactionsInTurns } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
 import { positionsFor } from '../queues/positions.ts';
 import type { Notifier } from '../replicas/notifier.ts';
@@ -17,7 +20,7 @@ import type { RescueGrace } from './rescueGrace.ts';
 import { createScanHorizon, type ScanHorizon, walkFrom } from './scanHorizon.ts';
 
 interface Context {
-  db: Db;
+  db: TransactionsInTurns;
   queues: Queues;
   arrivals: Arrivals;
   notifier: Notifier;
@@ -84,17 +87,24 @@ interface Sweep extends Move {
   firstId: string;
 }
 
-/** Moves jobs, and does what has to be done after it. Returns how many it has moved. */
+/** Moves jobs, and does what has to be done after it. Returns how many it has moved, or `held`: a lock is in the way. */
 async function moveDue(
   { db, queues, arrivals, notifier, waiters, settlement, groups }: Omit<Context, 'clock' | 'throttle'>,
   { move, tell }: Move,
   queueId: number,
   ids: string[],
-): Promise<number> {
-  const jobs = await arrivals.watch(
-    () => [queueId],
-    () => move(db, queueId, ids),
-  );
+): Promise<number | 'held'> {
+  const briefly = inTurnOf(db, { queue: queueId, tryMs: SHORT_LOCK_WAIT_MS });
+  const jobs = await arrivals
+    .watch(
+      () => [queueId],
+      () => move(briefly, queueId, ids),
+    )
+    .catch((error) => {
+      if (isLockTimeout(error)) return undefined;
+      throw error;
+    });
+  if (!jobs) return 'held';
   tell?.(queueId, jobs);
   waiters.changed(jobs);
   await regainAtOnce({ db, notifier }, jobs);
@@ -111,7 +121,11 @@ async function moveDue(
  * them costs much. So it looks ahead, and each chunk that it moves has a part of every queue: a queue with a few jobs
  * does not wait for one with 100,000.
  */
-function sweeper(context: Context, sweep: Sweep, horizon: Pick<ScanHorizon, 'from'>): () => Promise<boolean> {
+function sweeper(
+  context: Context,
+  sweep: Sweep,
+  horizon: Pick<ScanHorizon, 'from' | 'startOver'>,
+): () => Promise<boolean> {
   const chunk = context.throttle.chunks();
   const found = createDueJobs();
   /** Where the search goes on. Undefined when no search is under way. */
@@ -143,29 +157,39 @@ function sweeper(context: Context, sweep: Sweep, horizon: Pick<ScanHorizon, 'fro
     } while (!atEnd && lookedAt < started + LOOK_MS);
   }
 
+  /** Moves some of what was found. A queue that meets a lock keeps no other one from it. Returns how many jobs were dealt with. */
   async function moveChunk(limit: number): Promise<number> {
     const parts = found.take(limit);
-    let moved = 0;
+    const held: typeof parts = [];
+    let dealtWith = 0;
     try {
-      for (const { queueId, ids } of parts) {
-        await moveDue(context, sweep, queueId, ids);
-        moved++;
+      for (let part = parts[0]; part; part = parts[0]) {
+        if ((await moveDue(context, sweep, part.queueId, part.ids)) === 'held') held.push(part);
+        else dealtWith += part.ids.length;
+        parts.shift();
       }
-    } catch (error) {
-      for (const { queueId, ids } of parts.slice(moved)) found.putBack(queueId, ids);
-      throw error;
+    } finally {
+      for (const { queueId, ids } of [...parts, ...held]) found.putBack(queueId, ids);
     }
-    return parts.reduce((sum, { ids }) => sum + ids.length, 0);
+    return dealtWith;
   }
 
-  return () =>
-    horizon.from(async (from) => {
+  return async () => {
+    let isHeld = false;
+    const isMore = await horizon.from(async (from) => {
       await look(from);
-      if (found.size() > 0) await chunk(moveChunk);
+      if (found.size() > 0) isHeld = (await chunk(moveChunk)) === 0;
       if (found.size() > 0 || !atEnd) return place?.from;
       place = undefined;
       return undefined;
     });
+    if (!isHeld) return isMore;
+    // The next sweep finds it again, beside what has come meanwhile.
+    found.clear();
+    place = undefined;
+    horizon.startOver();
+    return false;
+  };
 }
 
 const ANY_TIME = '-infinity';
@@ -178,7 +202,7 @@ export function rescueLeases(context: Context & { leaseHorizon: ScanHorizon; res
   const { leaseHorizon, rescueGrace } = context;
 
   /** A sweep of the leases that were given from this time on. It begins at this time: none of them ran out earlier. */
-  function rescueGiven(given_from: string, horizon: Pick<ScanHorizon, 'from'>) {
+  function rescueGiven(given_from: string, horizon: Pick<ScanHorizon, 'from' | 'startOver'>) {
     return sweeper(
       context,
       {
@@ -215,8 +239,8 @@ export function rescueLeases(context: Context & { leaseHorizon: ScanHorizon; res
  */
 export const createEndLeases =
   (context: Omit<Context, 'clock' | 'throttle'>) =>
-  (queueId: number, ids: string[]): Promise<number> =>
-    moveDue(
+  async (queueId: number, ids: string[]): Promise<number> => {
+    const ended = await moveDue(
       context,
       {
         move: async (db, queue_id, ended) =>
@@ -226,6 +250,8 @@ export const createEndLeases =
       queueId,
       ids,
     );
+    return ended === 'held' ? 0 : ended;
+  };
 
 export type EndLeases = ReturnType<typeof createEndLeases>;
 

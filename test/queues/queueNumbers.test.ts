@@ -4,7 +4,7 @@ import { MOST_QUEUE_NUMBERS } from '../../src/ids.ts';
 import { createQueueNumbers } from '../../src/queues/numbers.ts';
 import { as, speakingAccess } from '../support/access.ts';
 import { createDatabase, onServer } from '../support/database.ts';
-import { expectProblem, moves, UNKNOWN_TOKEN } from '../support/moves.ts';
+import { eventually, expectProblem, moves, UNKNOWN_TOKEN } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { AT_HOME } from '../support/severalDatabases.ts';
 
@@ -82,6 +82,18 @@ describe('when all numbers of queues are given', () => {
     await at.ok('PUT', `/queues/${queue}`, {});
     expect((await at.settle('ack', job)).status).toBe(200);
     expect(service.errors).toEqual([]);
+  });
+
+  test('a follower of a batch whose queue was deleted holds up no other follower', async () => {
+    const [lost, other] = [at.newQueue(), at.newQueue()];
+    for (const follower of [lost, other])
+      await at.ok('POST', '/batches', { queue, on_end: { queue: follower }, jobs: [{ queue }] });
+    await at.ok('DELETE', `/queues/${lost}?force=true`);
+    await end();
+    // As if an open transaction had held their unique keys when their batches ended.
+    await sql('update dibs.batch_followers set due_at = now()');
+    await eventually(async () => expect(await at.drain(other)).toHaveLength(1));
+    await sql('delete from dibs.batch_followers');
   });
 
   test('the number of a deleted queue is used again after 31 days, and old ids lead to no job', async () => {
