@@ -59,9 +59,9 @@ const LOADS = {
     return { trouble: await closedLoop(connections, load, step, () => done) };
   },
 
-  async cycle(side, { address, connections, size, ...load }) {
+  async cycle(side, { address, connections, size, variant, ...load }) {
     const queue = `cycles-${connections}-${size}`;
-    const client = await side.connect(address, { queue, connections, size, cycles: true });
+    const client = await side.connect(address, { queue, connections, size, variant, cycles: true });
     return {
       trouble: await closedLoop(
         connections,

@@ -35,6 +35,8 @@ const FULL = {
   connections: [1, 8, 64, 256],
   batches: [100, 1000],
   batchConnections: 8,
+  matrix: [1, 10, 100],
+  matrixConnections: [10, 50],
   rate: 300,
   places: 32,
   postgres: '',
@@ -48,7 +50,11 @@ const now = () => performance.timeOrigin + performance.now();
 const count = (n) => n.toLocaleString('en-US');
 
 /** What is measured, in the order of the tables. Each row has a load of client.mjs. */
-function loadsOf({ only, connections, batches, batchConnections, rate, places }) {
+function loadsOf({ only, connections, batches, batchConnections, rate, places, ...options }) {
+  const cyclesBy = (size, c) => ({
+    row: `cycles by ${count(size)}, ${count(c)} connections`,
+    ...{ load: 'cycle', connections: c, size },
+  });
   const kinds = {
     enqueue: connections.map((c) => ({
       row: `single enqueues, ${count(c)} connection${c === 1 ? '' : 's'}`,
@@ -59,12 +65,10 @@ function loadsOf({ only, connections, batches, batchConnections, rate, places })
     cycle: connections
       .filter((c) => c > 1)
       .map((c) => ({ row: `cycles, ${count(c)} connections`, load: 'cycle', connections: c, size: 1 })),
-    batch: batches.map((size) => ({
-      row: `cycles by ${count(size)}, ${count(batchConnections)} connections`,
-      load: 'cycle',
-      connections: batchConnections,
-      size,
-    })),
+    batch: batches.map((size) => cyclesBy(size, batchConnections)),
+    matrix: options.matrix.flatMap((size) =>
+      options.matrixConnections.map((c) => ({ ...cyclesBy(size, c), isPerCore: true })),
+    ),
     pickup: [{ row: `pickup at ${count(rate)}/s`, load: 'pickup', rate, places }],
     kill: [{ row: 'a killed worker', load: 'kill' }],
   };
@@ -96,22 +100,26 @@ function startClient(side, load, onMark = () => undefined) {
   });
   // Whoever waits for it hears of it. A client that is killed on purpose has nobody who waits.
   found.catch(() => undefined);
-  child.send({ ...load, side: side.name });
+  child.send({ ...load, side: side.name, variant: side.variant });
   return { child, found };
 }
 
 /** Runs a load on a side, and reads the processor time of its server between the marks of the client. */
 async function runLoad(side, running, load, { warm, seconds }) {
-  let [before, used, result] = [0, 0, undefined];
+  const read = () => [running.cpu(), running.postgresCpu?.() ?? Number.NaN];
+  let [before, after, result] = [[], [], undefined];
   const client = startClient(side, { ...load, address: running.address, warm, seconds }, (message) => {
-    if (message.mark === 'begin') before = running.cpu();
-    else [used, result] = [running.cpu() - before, message];
+    if (message.mark === 'begin') before = read();
+    else [after, result] = [read(), message];
   });
   const found = await client.found;
+  const [used, usedByPostgres] = after.map((seconds, i) => seconds - before[i]);
   return {
     ...found,
     rate: result.done / result.seconds,
     cpu: (used * 1e6) / result.done,
+    perCore: result.done / used,
+    perPostgresCore: result.done / usedByPostgres,
     client: result.client / result.seconds,
   };
 }
@@ -151,7 +159,8 @@ async function turn(side, loads, options, hear) {
   const atStop = (step) => steps.push(step);
   try {
     const cluster = side.onPostgres ? await startCluster(options.bin, atStop) : undefined;
-    const running = await side.start({ ...options, cluster, atStop, variant: side.variant });
+    const started = await side.start({ ...options, cluster, atStop, variant: side.variant });
+    const running = { ...started, postgresCpu: cluster?.cpu };
     side.about = { version: running.version, durability: running.durability };
     await runLoad(side, running, WARM_UP, { warm: 0, seconds: options.warmFirst });
     for (const load of loads) {
@@ -205,6 +214,9 @@ function printTables(report, sides, loads, found) {
     loads.filter(({ load }) => load !== 'kill'),
     of('cpu'),
   );
+  const cells = rates.filter(({ isPerCore }) => isPerCore);
+  table('Jobs/s for each core that all processes of the server used:', cells, of('perCore'));
+  table('Jobs/s for each core that PostgreSQL used:', cells, of('perPostgresCore'));
   table('Processor time of the client, of 100 % of a core:', rates, of('client', 100));
   const times = loads.flatMap((load) => {
     const row = (name, what) => ({ row: `${load.row}: ${what}`, of: load, name });

@@ -14,6 +14,9 @@ const LEASE_SECONDS = 5;
 /** As its README starts it, with as many workers as this machine has cores, and connections for all of them. */
 const ENV = { NUM_WORKERS: '2', DB_POOL_SIZE: '5', SIDECAR_POOL_SIZE: '30', LOG_LEVEL: 'error' };
 
+/** As Queen's own benchmarks pop: what is popped is finished. */
+const AUTO_ACK = 'autoack';
+
 /** Single jobs go to so many partitions by turns: more than there are places. */
 const PARTITIONS = 64;
 
@@ -28,8 +31,8 @@ function pushText(queue, partition, n, payload, spread = false) {
   );
   return request('POST', '/api/v1/push', `{"items":[${items.join(',')}]}`);
 }
-const popText = (queue, batch) =>
-  request('GET', `/api/v1/pop/queue/${queue}?batch=${batch}&wait=true&timeout=${WAIT_MS}`);
+const popText = (queue, batch, more = '') =>
+  request('GET', `/api/v1/pop/queue/${queue}?batch=${batch}&wait=true&timeout=${WAIT_MS}${more}`);
 
 function ackText(messages) {
   const acks = messages.map(({ transactionId, partitionId, leaseId }) => ({
@@ -42,15 +45,32 @@ function ackText(messages) {
     ? request('POST', '/api/v1/ack', JSON.stringify(acks[0]))
     : request('POST', '/api/v1/ack/batch', JSON.stringify({ acknowledgments: acks }));
 }
-/** An empty answer is 204. */
-const messagesOf = (text) => (text === '' ? [] : (JSON.parse(text).messages ?? []));
+
+/**
+ * Queen answers 200 to what failed, too, and puts messages that PostgreSQL refused into a file. Only the text tells that
+ * all `n` parts of a request were done.
+ */
+async function sendAll(wire, text, n, mark) {
+  const answer = await wire.send(text);
+  const done = answer.split(mark).length - 1;
+  if (done !== n) throw new Error(`${done} of ${n} ${mark}: ${answer.slice(0, 200)}`);
+}
+const push = (wire, text, n) => sendAll(wire, text, n, '"status":"queued"');
+const ack = (wire, messages) => sendAll(wire, ackText(messages), messages.length, '"success":true');
+
+async function popFrom(wire, text) {
+  const answer = await wire.send(text);
+  const { messages } = JSON.parse(answer);
+  if (messages === undefined) throw new Error(`no messages: ${answer.slice(0, 200)}`);
+  return messages;
+}
 
 export default {
   label: 'Queen',
   onPostgres: true,
 
   /** `queen` is `server/bin/queen-server` of a copy: it looks for its schema beside itself, and does not tell its version. */
-  async start({ cluster, atStop, queen }) {
+  async start({ cluster, atStop, queen, variant }) {
     const cwd = dirname(dirname(resolve(queen)));
     const { version } = JSON.parse(readFileSync(join(cwd, 'server.json'), 'utf8'));
     const buffers = await mkdtemp(join(workDir(), 'dibs-headon-queen-'));
@@ -67,31 +87,31 @@ export default {
     return {
       address,
       version: `${version}, PostgreSQL ${cluster.version}`,
-      durability: 'fsync and synchronous_commit on',
+      durability: `fsync and synchronous_commit on${variant === AUTO_ACK ? '; a cycle has no lease' : ''}`,
       cpu: () => cpu() + cluster.cpu(),
     };
   },
 
-  /** A cycle has three requests: push; pop from any partition; ack. */
-  async connect(address, { queue, connections, size = 1, spread }) {
+  /** A cycle has three requests: push; pop from any partition; ack. With `autoack` the pop finishes its messages. */
+  async connect(address, { queue, connections, size = 1, spread, variant }) {
     const wires = await Promise.all(Array.from({ length: connections }, () => openWire(address)));
     const options = { leaseTime: LEASE_SECONDS };
     await wires[0].send(request('POST', '/api/v1/configure', JSON.stringify({ queue, options })));
     const pushes = wires.map((_, i) => pushText(queue, i, size, PAYLOAD, spread));
     let singles = 0;
-    const pop = popText(queue, size);
+    const acks = variant !== AUTO_ACK;
+    const pop = popText(queue, size, acks ? '' : '&autoAck=true');
     const workers = [];
 
     const client = {
       finished: 0,
-      enqueue: (i) => wires[i].send(pushes[i]),
-      enqueueOne: (i, payload) => wires[i].send(pushText(queue, singles++ % PARTITIONS, 1, payload)),
+      enqueue: (i) => push(wires[i], pushes[i], size),
+      enqueueOne: (i, payload) => push(wires[i], pushText(queue, singles++ % PARTITIONS, 1, payload), 1),
 
       async cycle(i) {
-        await wires[i].send(pushes[i]);
-        const messages = messagesOf(await wires[i].send(pop));
-        if (messages.length === 0) return;
-        await wires[i].send(ackText(messages));
+        await push(wires[i], pushes[i], size);
+        const messages = await popFrom(wires[i], pop);
+        if (acks && messages.length > 0) await ack(wires[i], messages);
         client.finished += messages.length;
       },
 
@@ -111,8 +131,8 @@ export default {
 /** Until its connection is closed. */
 async function drain(wire, pop, onJob) {
   for (;;) {
-    const messages = messagesOf(await wire.send(pop));
+    const messages = await popFrom(wire, pop);
     for (const { data } of messages) await onJob(data);
-    if (messages.length > 0) await wire.send(ackText(messages));
+    if (messages.length > 0) await ack(wire, messages);
   }
 }
