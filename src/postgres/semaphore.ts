@@ -1,4 +1,4 @@
-import { isOutage } from '../errors.ts';
+import { HeldUp, isOutage } from '../errors.ts';
 import { type Path, Turns } from './turns.ts';
 
 interface Waiting {
@@ -72,7 +72,8 @@ export function createSemaphore(most: number, mostWaiting = Number.POSITIVE_INFI
     try {
       return await work();
     } catch (error) {
-      if (isOutage(error))
+      // A lock is in the way of this work, and of no other.
+      if (isOutage(error) && !(error instanceof HeldUp))
         refuseAll(
           line.takeIf(() => true),
           error,
