@@ -244,11 +244,19 @@ export class HeldUp extends Refusal {
   }
 }
 
+const NOTHING = 'Nothing was done.';
+const SOME = 'Some of it may be done.';
+
 /** An outage that came when a part of the work was done, or may have been. Other errors stay as they are. */
 export const withUnknownOutcome = (error: unknown): unknown =>
   error instanceof Refusal && error.outcome !== undefined
-    ? new Refusal(error.code, error.message, undefined, 'unknown', error.cause)
+    ? new Refusal(error.code, error.message.replace(NOTHING, SOME), undefined, 'unknown', error.cause)
     : error;
+
+/** Throws the error of work that may have been done in part. */
+export function rethrowPartlyDone(error: unknown): never {
+  throw withUnknownOutcome(error);
+}
 
 /** This replica holds as much as its memory should. The request was refused before it began. */
 export const overloaded = (why = 'This replica has as many requests as its memory allows.') =>

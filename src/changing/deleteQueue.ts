@@ -1,5 +1,5 @@
 import type { CountCache } from '../counting/countCache.ts';
-import { queueHasBatch, queueNotEmpty, type Refusal } from '../errors.ts';
+import { queueHasBatch, queueNotEmpty, type Refusal, rethrowPartlyDone } from '../errors.ts';
 import type { QueueLooks } from '../looking/queues.ts';
 import type { Purge } from '../operations/purge.ts';
 import type { Database } from '../postgres/pool.ts';
@@ -7,7 +7,6 @@ import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
 import type { RequestOf } from '../verbs.ts';
-import { rethrowPartlyDone } from './partlyDone.ts';
 
 const statements = {
   lock: planned('changing/queue_lock'),

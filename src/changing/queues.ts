@@ -1,6 +1,6 @@
 import { HOME } from '../config/databases.ts';
 import type { CountCache } from '../counting/countCache.ts';
-import { invalidRequest } from '../errors.ts';
+import { invalidRequest, rethrowPartlyDone } from '../errors.ts';
 import type { Narrowing } from '../groups/narrow.ts';
 import type { GroupRepair } from '../groups/repair.ts';
 import type { QueueLooks } from '../looking/queues.ts';
@@ -16,7 +16,6 @@ import type { Notifier } from '../replicas/notifier.ts';
 import type { Narrowed, Signed } from '../verbs/callers.ts';
 import type { QueueName, QueueStatus } from '../verbs/queues.ts';
 import type { RequestOf } from '../verbs.ts';
-import { rethrowPartlyDone } from './partlyDone.ts';
 
 const statements = {
   configure: planned('changing/queue_configure'),

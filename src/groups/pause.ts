@@ -1,4 +1,4 @@
-import { tooManyPausedGroups } from '../errors.ts';
+import { rethrowPartlyDone, tooManyPausedGroups } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { Database } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -46,6 +46,12 @@ export function createGroupPause(context: {
     }
   }
 
+  async function holdHeads(queue_id: number, group: string): Promise<void> {
+    await holdHead(queue_id, group);
+    await afterHolders(db, queue_id);
+    await holdHead(queue_id, group);
+  }
+
   /** False: the queue is gone. @throws Refusal `too_many_paused_groups` */
   const note = ({ id: queue_id, name }: Queue, group: string, by?: string): Promise<boolean> =>
     inTurnOf(db, { queue: queue_id, by }).transaction(async (transaction) => {
@@ -63,9 +69,7 @@ export function createGroupPause(context: {
         queues.changed(name);
         queue = await queues.open(name);
       }
-      await holdHead(queue.id, group);
-      await afterHolders(db, queue.id);
-      await holdHead(queue.id, group);
+      await holdHeads(queue.id, group).catch(rethrowPartlyDone);
       return { queue: name, group, paused: true };
     },
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openClient } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
-import { onAll } from '../support/severalDatabases.ts';
+import { databaseOf, onAll } from '../support/severalDatabases.ts';
 
 let service: Service;
 let at: ReturnType<typeof moves>;
@@ -152,6 +153,25 @@ describe('a paused group', () => {
 });
 
 describe('what cannot be', () => {
+  test('whose job somebody holds is told that it may be paused, and a repeat finishes that', async () => {
+    const first = await add(1);
+    const holder = await openClient(await databaseOf(service.databaseUrl, queue));
+    await holder.query('begin');
+    await holder.query(`select from dibs.jobs where id = '${first.id}' for update`);
+    const answer = await service.call('POST', `${path('g')}/pause`);
+    expectProblem(answer, 503, 'unavailable');
+    expect(answer.body).toMatchObject({
+      outcome: 'unknown',
+      detail: expect.stringContaining('Some of it may be done.'),
+    });
+    await holder.query('rollback');
+    await holder.end();
+    await pause();
+    expect(await claimed()).toEqual([]);
+    await resume();
+    expect(await claimed()).toEqual([1]);
+  });
+
   test('more than 1,000 paused groups: 409 too_many_paused_groups', async () => {
     await pause();
     await onAll(
