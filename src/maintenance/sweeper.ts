@@ -94,7 +94,7 @@ async function moveDue(
   queueId: number,
   ids: string[],
 ): Promise<number | 'held'> {
-  const briefly = inTurnOf(db, { queue: queueId, tryMs: SHORT_LOCK_WAIT_MS });
+  const briefly = inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS });
   const jobs = await arrivals
     .watch(
       () => [queueId],
