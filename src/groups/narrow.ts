@@ -42,7 +42,7 @@ export function createNarrowing({
   /** By queue, the groups that claims have met since the statement that runs for such ones began. */
   const crowded = new Map<number, Set<string>>();
 
-  const inTurn = (queue_id: number) => inTurnOf(db, { queue: queue_id, tryMs: SHORT_LOCK_WAIT_MS });
+  const briefly = inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS });
 
   /** The duty tries again. Meanwhile claims narrow the groups that they meet. */
   function leave(error: unknown): void {
@@ -51,7 +51,7 @@ export function createNarrowing({
   }
 
   async function page(queue_id: number, asked: { after: string; limit: number; groups: string[] }) {
-    const [found] = await inTurn(queue_id).query(statements.narrow, { queue_id, ...asked });
+    const [found] = await briefly.query(statements.narrow, { queue_id, ...asked });
     await groups.advance(queue_id, found?.groups ?? []);
     return found?.last_group ?? undefined;
   }
@@ -65,7 +65,7 @@ export function createNarrowing({
   }
 
   async function narrow(queue_id: number, until: number): Promise<void> {
-    const [found] = await inTurn(queue_id).query(statements.narrowing, { queue_id });
+    const [found] = await briefly.query(statements.narrowing, { queue_id });
     if (!found) return;
     const { version } = found;
     let place = places.get(queue_id);
@@ -80,7 +80,7 @@ export function createNarrowing({
       if (after !== undefined) place.after = after;
     }
     places.delete(queue_id);
-    await inTurn(queue_id).query(statements.narrowed, { queue_id, version });
+    await briefly.query(statements.narrowed, { queue_id, version });
   }
 
   return {
