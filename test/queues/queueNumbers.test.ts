@@ -86,6 +86,7 @@ describe('when all numbers of queues are given', () => {
 
   test('a follower of a batch whose queue was deleted holds up no other follower', async () => {
     const [lost, other] = [at.newQueue(), at.newQueue()];
+    for (const name of [queue, lost, other]) await at.configure(name, AT_HOME);
     for (const follower of [lost, other])
       await at.ok('POST', '/batches', { queue, on_end: { queue: follower }, jobs: [{ queue }] });
     await at.ok('DELETE', `/queues/${lost}?force=true`);
