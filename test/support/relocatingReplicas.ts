@@ -4,6 +4,7 @@ import { createRecord } from '../../src/databases/relocation/record.ts';
 import { type Between, workOn } from '../../src/databases/relocation/work.ts';
 import { idSource } from '../../src/ids.ts';
 import { type Database, type Db, openDatabase } from '../../src/postgres/pool.ts';
+import { adHoc } from './adHoc.ts';
 import { createDatabase, createOtherDatabase, openClient } from './database.ts';
 import { type Service, startService } from './service.ts';
 import { until } from './until.ts';
@@ -130,9 +131,24 @@ export function useRelocatingReplicas() {
         },
         rooms: { repair: { lookAgain: () => undefined } },
       }) as unknown as Between['source'];
+    const atHome = crashing(dbs.home as Database);
+    /** Takes the open relocation, before the replica of the service can. */
+    const taking: Database = {
+      ...atHome,
+      query: (statement, parameters) =>
+        outside(() =>
+          (dbs.home as Database).transaction(async (transaction) => {
+            await transaction.query(
+              adHoc(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`),
+            );
+            return transaction.query(statement, parameters);
+          }),
+        ),
+    };
     return {
       engine,
-      record: createRecord(crashing(dbs.home as Database)),
+      take: createRecord(taking).take,
+      record: createRecord(atHome),
       crash,
       calls: () => calls,
       copyAt: () => copyAt,
@@ -143,11 +159,10 @@ export function useRelocatingReplicas() {
 
   /** Works on the open relocation until the replica crashes, or it has ended. */
   async function work(plan: Plan) {
-    const { engine, record, crash, calls, copyAt } = replica(plan);
-    await home(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`);
+    const { engine, take, record, crash, calls, copyAt } = replica(plan);
     const stopping = new AbortController();
     const failures: unknown[] = [];
-    const done = record.take(['home', 'a', 'b'], []).then(async (relocation) => {
+    const done = take(['home', 'a', 'b'], []).then(async (relocation) => {
       if (!relocation) return;
       const { source, target } = relocation;
       const others = Object.keys(urls).filter((name) => name !== source && name !== target);
@@ -185,19 +200,23 @@ export function useRelocatingReplicas() {
   }
 
   async function relocate(queue: string, queue_id: number, source: string, target: string): Promise<void> {
-    await replica(HEALTHY).record.insert({
-      id: newId(0),
-      queue_id,
-      queue,
-      source,
-      target,
-      dry_run: false,
-      actor: null,
+    await (dbs.home as Database).transaction(async (transaction) => {
+      await createRecord({ ...(dbs.home as Database), query: transaction.query }).insert({
+        id: newId(0),
+        queue_id,
+        queue,
+        source,
+        target,
+        dry_run: false,
+        actor: null,
+      });
+      // The replica of the service leaves it to those of the test.
+      await transaction.query(
+        adHoc(
+          `update dibs.relocations set worked_until = now() + interval '1 hour' where queue = '${queue}' and phase <> 'ended'`,
+        ),
+      );
     });
-    // The replica of the service leaves it to those of the test, if it has not taken it already.
-    await home(
-      `update dibs.relocations set worked_until = now() + interval '1 hour' where queue = '${queue}' and worked_until < now()`,
-    );
   }
 
   /** Each job is there once, in the order of the queue, in one database. */
