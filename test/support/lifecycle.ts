@@ -106,6 +106,7 @@ export async function lifecycle({ call, engine }: Service, databaseUrl: string):
     until(() =>
       onServer<{ id: string }>(databaseUrl, IN_SQL, [PAYLOAD]).catch((error) => {
         if (error.code !== '57P05') throw error;
+        return undefined;
       }),
     );
   const [inSql] = await insert();
