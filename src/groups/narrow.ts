@@ -91,7 +91,10 @@ export function createNarrowing({
     async all(queueIds: number[]): Promise<void> {
       for (const queueId of places.keys()) if (!queueIds.includes(queueId)) places.delete(queueId);
       const until = performance.now() + MOST_MS;
-      for (const queueId of queueIds) await narrow(queueId, until).catch(leave);
+      for (const queueId of queueIds) {
+        if (performance.now() > until) return;
+        await narrow(queueId, until).catch(leave);
+      }
     },
 
     /** Claims have met these groups, and may not have their jobs: they are narrowed before others. If that fails, `all` finds them. */
