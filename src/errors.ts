@@ -235,17 +235,16 @@ export const unavailable = (
   cause?: unknown,
 ) => new Refusal('unavailable', detail, undefined, outcome, cause);
 
+const NOTHING = 'Nothing was done.';
+const SOME = 'Some of it may be done.';
+
 /** Another transaction has locked what the request needs. The request has done nothing. */
 export class HeldUp extends Refusal {
   constructor(cause: unknown) {
-    const detail =
-      'Another transaction has locked the unique key, the job or the queue for too long. Nothing was done. Try again later.';
-    super('unavailable', detail, undefined, 'not_done', cause);
+    const why = 'Another transaction has locked the unique key, the job or the queue for too long.';
+    super('unavailable', `${why} ${NOTHING} Try again later.`, undefined, 'not_done', cause);
   }
 }
-
-const NOTHING = 'Nothing was done.';
-const SOME = 'Some of it may be done.';
 
 /** An outage that came when a part of the work was done, or may have been. Other errors stay as they are. */
 export const withUnknownOutcome = (error: unknown): unknown =>
@@ -260,7 +259,7 @@ export function rethrowPartlyDone(error: unknown): never {
 
 /** This replica holds as much as its memory should. The request was refused before it began. */
 export const overloaded = (why = 'This replica has as many requests as its memory allows.') =>
-  new Refusal('overloaded', `${why} Nothing was done. Try again later.`, undefined, 'not_done');
+  new Refusal('overloaded', `${why} ${NOTHING} Try again later.`, undefined, 'not_done');
 
 /** The database, or this replica, cannot serve now. */
 export const isOutage = (error: unknown) =>

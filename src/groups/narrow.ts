@@ -84,7 +84,7 @@ export function createNarrowing({
   }
 
   return {
-    /** Narrows the groups of a queue, as many as there is time for. It does not wait for who holds a job. */
+    /** Narrows the groups of a queue, as many as there is time for. It waits for nobody who holds a job. */
     begin: (queue_id: number): Promise<void> => narrow(queue_id, performance.now() + MOST_MS).catch(leave),
 
     /** The duty: narrows groups of these queues, as many as there is time for. No other queue needs it. */

@@ -2,8 +2,8 @@
 export interface Duty {
   name: string;
   /**
-   * How long after its end it runs again, in ms, while this replica is awake (rest.ts). After a failure it is this long, too, and at
-   * least a second: work that somebody waits for must have a short one.
+   * How long after its end it runs again, in ms, while this replica is awake (rest.ts). After a failure it waits this long, too, and
+   * at least a second. So work that somebody waits for has a short period.
    */
   everyMs: number;
   /**

@@ -83,7 +83,7 @@ export function createScanHorizon(
 }
 
 /** Sweeps that all begin at the same time, and move no scan horizon. */
-export function walkFrom(time: string): Pick<ScanHorizon, 'from' | 'startOver'> {
+export function walkFrom(time: string): Walk {
   let at: string | undefined;
   return {
     startOver(): void {
@@ -98,3 +98,5 @@ export function walkFrom(time: string): Pick<ScanHorizon, 'from' | 'startOver'> 
 }
 
 export type ScanHorizon = ReturnType<typeof createScanHorizon>;
+/** What a sweep needs of it. */
+export type Walk = Pick<ScanHorizon, 'from' | 'startOver'>;

@@ -17,7 +17,7 @@ import type { Settlement } from '../settle/verbs.ts';
 import type { Changed, Waiters } from '../waiting/waiters.ts';
 import { createDueJobs } from './dueJobs.ts';
 import type { RescueGrace } from './rescueGrace.ts';
-import { createScanHorizon, type ScanHorizon, walkFrom } from './scanHorizon.ts';
+import { createScanHorizon, type ScanHorizon, type Walk, walkFrom } from './scanHorizon.ts';
 
 interface Context {
   db: TransactionsInTurns;
@@ -121,11 +121,7 @@ async function moveDue(
  * them costs much. So it looks ahead, and each chunk that it moves has a part of every queue: a queue with a few jobs
  * does not wait for one with 100,000.
  */
-function sweeper(
-  context: Context,
-  sweep: Sweep,
-  horizon: Pick<ScanHorizon, 'from' | 'startOver'>,
-): () => Promise<boolean> {
+function sweeper(context: Context, sweep: Sweep, horizon: Walk): () => Promise<boolean> {
   const chunk = context.throttle.chunks();
   const found = createDueJobs();
   /** Where the search goes on. Undefined when no search is under way. */
@@ -175,15 +171,15 @@ function sweeper(
   }
 
   return async () => {
-    let isHeld = false;
+    let isAllHeld = false;
     const isMore = await horizon.from(async (from) => {
       await look(from);
-      if (found.size() > 0) isHeld = (await chunk(moveChunk)) === 0;
+      if (found.size() > 0) isAllHeld = (await chunk(moveChunk)) === 0;
       if (found.size() > 0 || !atEnd) return place?.from;
       place = undefined;
       return undefined;
     });
-    if (!isHeld) return isMore;
+    if (!isAllHeld) return isMore;
     // The next sweep finds it again, beside what has come meanwhile.
     found.clear();
     place = undefined;
@@ -202,7 +198,7 @@ export function rescueLeases(context: Context & { leaseHorizon: ScanHorizon; res
   const { leaseHorizon, rescueGrace } = context;
 
   /** A sweep of the leases that were given from this time on. It begins at this time: none of them ran out earlier. */
-  function rescueGiven(given_from: string, horizon: Pick<ScanHorizon, 'from' | 'startOver'>) {
+  function rescueGiven(given_from: string, horizon: Walk) {
     return sweeper(
       context,
       {
