@@ -30,6 +30,7 @@ import { closeUnansweredConnections } from './http/connection/unanswered.ts';
 import { closeUnread } from './http/connection/unreadAnswers.ts';
 import { closeUnreadConnections } from './http/connection/unreadConnections.ts';
 import { acceptJson, checkPresenceOfBody } from './http/json/body.ts';
+import { refuseUnknownParameters } from './http/json/query.ts';
 import { describingApp, docsRoutes } from './http/openapi/docs.ts';
 import { authenticate } from './http/security/authenticate.ts';
 import { type Certificates, keepCertificates } from './http/security/certificates.ts';
@@ -180,6 +181,7 @@ export async function restApi(app: App, options: ServiceOptions): Promise<void> 
   acceptJson(app);
   for (const schema of namedSchemas) app.addSchema(schema);
   app.addHook('onRoute', checkPresenceOfBody);
+  app.addHook('onRoute', refuseUnknownParameters);
   const addRoutes = routesOf(engine, maxPayloadBytes, { draining, traceUrl, access });
   addRoutes(app);
   docsRoutes(app, addRoutes);

@@ -4,11 +4,10 @@ import { startingApp } from '../../routes/http/connection/starting.ts';
 import type { Access } from '../../src/access/access.ts';
 import { HTTP_LIMITS } from '../../src/config/limits.ts';
 import { speakingAccess } from '../support/access.ts';
-import { UNKNOWN_ID, UNKNOWN_TOKEN } from '../support/moves.ts';
-import { OPERATIONS, type Request } from '../support/operations.ts';
+import { type Request, requestOf } from '../support/operations.ts';
 import { type RawClient, rawClient } from '../support/rawClient.ts';
 import { COMMON, DOCUMENTED } from '../support/refusals.ts';
-import { type Method, type Service, startService } from '../support/service.ts';
+import { type Service, startService } from '../support/service.ts';
 
 type Common = (typeof COMMON)[number];
 type Provoke = (name: string) => Promise<string | undefined>;
@@ -19,16 +18,6 @@ async function start(options: Parameters<typeof startService>[0]): Promise<Servi
   const service = await startService(options);
   services.push(service);
   return service;
-}
-
-/** A request to an operation, about a queue and jobs that are not there. */
-function requestOf(name: string): Request & { method: Method } {
-  const { method, cases } = OPERATIONS[name] as (typeof OPERATIONS)[string];
-  const leased = { id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN };
-  const nowhere = { ready: UNKNOWN_ID, dead: UNKNOWN_ID, leased, operation: UNKNOWN_ID, batch: UNKNOWN_ID };
-  const [first] = Object.values(cases);
-  const request = first?.call({ ...nowhere, queue: 'nowhere', schedule: 'nowhere' }) as Request;
-  return { method, ...request };
 }
 
 /** The code with which a service refuses such a request. `service.call` fails for one that the document does not name there. */

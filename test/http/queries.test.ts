@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
+import { OPERATIONS, requestOf } from '../support/operations.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -68,6 +69,21 @@ describe('a query', () => {
       expectProblem(answer, 400, 'invalid_request', field);
       expect(answer.body.errors).toEqual([{ in: 'query', path: field, message: 'must not be given twice' }]);
     }
+  });
+
+  const operations = Object.keys(OPERATIONS).filter(
+    (name) => !['getHealth', 'getReadiness', 'getVersion', 'getMetrics'].includes(name),
+  );
+  test.each(operations)('with a parameter that the operation does not have is refused: %s', async (name) => {
+    const { method, path, body } = requestOf(name);
+    const answer = await service.call(method, `${path}${path.includes('?') ? '&' : '?'}odd=1`, body);
+    expectProblem(answer, 400, 'invalid_request', '/odd');
+    expect(answer.body.errors[0].in).toBe('query');
+  });
+
+  test('may have any parameter where probes and Prometheus ask', async () => {
+    for (const path of ['/healthz', '/readyz', '/version', '/metrics'])
+      expect((await service.call('GET', `${path}?odd=1`)).status, path).toBe(200);
   });
 
   test('with an empty cursor is refused', async () => {

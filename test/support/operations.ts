@@ -4,7 +4,7 @@ import { UNKNOWN_ID, UNKNOWN_TOKEN } from './moves.ts';
 import type { Method } from './service.ts';
 
 /*
- * How to call each operation of the document, for test/access/matrix.test.ts. A new operation needs an entry here.
+ * How to call each operation of the document. A new operation needs an entry here.
  */
 
 /** A queue with a job in each state that matters, and a schedule. */
@@ -513,3 +513,13 @@ export const OPERATIONS: Record<string, Entry> = {
   rotateKey: onEverything('POST', 404, `/keys/${UNKNOWN_ID}/rotate`, {}),
   listAudit: onEverything('GET', 200, '/audit'),
 };
+
+/** A request to an operation, about a queue and jobs that are not there. */
+export function requestOf(name: string): Request & { method: Method } {
+  const { method, cases } = OPERATIONS[name] as (typeof OPERATIONS)[string];
+  const leased = { id: UNKNOWN_ID, lease_token: UNKNOWN_TOKEN };
+  const nowhere = { ready: UNKNOWN_ID, dead: UNKNOWN_ID, leased, operation: UNKNOWN_ID, batch: UNKNOWN_ID };
+  const [first] = Object.values(cases);
+  const request = first?.call({ ...nowhere, queue: 'nowhere', schedule: 'nowhere' }) as Request;
+  return { method, ...request };
+}

@@ -1,7 +1,7 @@
 import { Ajv, type AnySchema, type ErrorObject, type FormatDefinition, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyServerOptions } from 'fastify';
-import { pointerTo } from './pointer.ts';
+import { readThenValidate } from './query.ts';
 import { patternOf, quickLengths } from './quickChecks.ts';
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
@@ -31,24 +31,8 @@ const dateTime = addFormats.default.get('date-time') as FormatDefinition<string>
 const isTime = (text: string) =>
   RFC_3339.test(text) && (dateTime.validate as (text: string) => boolean)(text);
 
-const BOOLEANS: Record<string, boolean> = { true: true, 1: true, false: false, 0: false };
-
-/** How a value of a query is read, by its type. A text that is not in this notation stays a text, and is refused. */
-const READ: Record<string, (text: string) => unknown> = {
-  integer: (text) => (/^-?\d+$/.test(text) ? Number(text) : text),
-  number: (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text),
-  boolean: (text) => (Object.hasOwn(BOOLEANS, text) ? BOOLEANS[text] : text),
-};
-
-/** A parameter that is given twice is a list. No parameter of ours is one. */
-function twiceIn(query: Record<string, unknown>): Partial<ErrorObject>[] | undefined {
-  const twice = Object.keys(query).find((name) => Array.isArray(query[name]));
-  if (twice === undefined) return undefined;
-  return [{ instancePath: pointerTo(twice), params: {}, message: 'must not be given twice' }];
-}
-
 /** What Fastify calls. It reads `errors` after an answer of false. */
-interface Validator {
+export interface Validator {
   (data: unknown): boolean;
   errors?: Partial<ErrorObject>[] | null | undefined;
 }
@@ -63,26 +47,6 @@ function compiledLater(compile: () => ValidateFunction): Validator {
     return valid;
   };
   return validate;
-}
-
-/** Reads the numbers and booleans of a query, and then validates it. */
-function readThenValidate(schema: AnySchema, validate: Validator): Validator {
-  const { properties } = schema as { properties: Record<string, { type?: string }> };
-  const readers = Object.entries(properties).flatMap(([name, { type = '' }]) => {
-    const read = READ[type];
-    return read ? [{ name, read }] : [];
-  });
-  const readAndValidate: Validator = (data) => {
-    const query = data as Record<string, unknown>;
-    for (const { name, read } of readers) {
-      const text = query[name];
-      if (typeof text === 'string') query[name] = read(text);
-    }
-    const valid = validate(query);
-    readAndValidate.errors = valid ? null : (twiceIn(query) ?? validate.errors);
-    return valid;
-  };
-  return readAndValidate;
 }
 
 function createAjv(schemas: AnySchema[]): Ajv {
