@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import {
+  explainBatch,
   explainJob,
   explainQueue,
   getJob,
@@ -7,11 +8,16 @@ import {
   getOperation,
   getOverview,
   getQueue,
+  getQueueErrors,
+  listBatches,
   listJobs,
   listOperations,
   listQueues,
+  listSchedules,
+  listWorkers,
 } from '../../clients/typescript/src/generated.ts';
 import { JOB_STATES } from '../../src/job.ts';
+import { BATCH_STATES } from '../../src/verbs/batches.ts';
 import { OPERATION_STATES } from '../../src/verbs/operations.ts';
 import { id, LIMIT, oneOf, page, queueName, type Tool, text, time, tool } from './tool.ts';
 
@@ -52,6 +58,20 @@ export const LOOKS: Tool[] = [
     run: (client, { queue }) => explainQueue(client, queue),
   }),
   tool({
+    name: 'get_queue_errors',
+    title: 'What do the jobs of a queue die of?',
+    description: 'The last errors of its dead jobs, similar ones counted as one, those of most jobs first.',
+    input: queue,
+    run: (client, { queue }) => getQueueErrors(client, queue),
+  }),
+  tool({
+    name: 'list_workers',
+    title: 'Who works now?',
+    description: 'The workers that hold jobs, with how many, and since when.',
+    input: { queue: Type.Optional(queueName('Only those with jobs of this queue.')) },
+    run: (client, input) => listWorkers(client, input),
+  }),
+  tool({
     name: 'list_jobs',
     title: 'List jobs',
     description:
@@ -60,6 +80,7 @@ export const LOOKS: Tool[] = [
       queue: Type.Optional(queueName('Only those of this queue.')),
       state: Type.Optional(oneOf(JOB_STATES, 'Only those in this state.')),
       group: Type.Optional(text('Only those of this group.')),
+      batch: Type.Optional(id('Only those of the batch with this id.')),
       fairness_key: Type.Optional(text('Only those with this fairness key.')),
       unique_key: Type.Optional(text('Only those with this unique key.')),
       worker: Type.Optional(text('Only those that this worker has, or has completed.')),
@@ -118,5 +139,33 @@ export const LOOKS: Tool[] = [
     description: 'How many jobs it matched, and to how many it was done.',
     input: { operation_id: id('The id of an operation.') },
     run: (client, { operation_id }) => getOperation(client, operation_id),
+  }),
+  tool({
+    name: 'list_batches',
+    title: 'List batches, newest first',
+    description:
+      'Jobs that belong together: how many are unfinished, completed, dead or cancelled, and what follows when all have ended.',
+    input: {
+      queue: Type.Optional(queueName('Only those of this queue.')),
+      state: Type.Optional(oneOf(BATCH_STATES, 'Only those in this state.')),
+      ...page,
+    },
+    run: (client, input) => listBatches(client, { limit: LIMIT, ...input }),
+  }),
+  tool({
+    name: 'explain_batch',
+    title: 'What does a batch wait for?',
+    description:
+      'The one reason why the batch has not ended, as a code and in words, with a job that it waits for.',
+    input: { batch_id: id('The id of a batch.') },
+    run: (client, { batch_id }) => explainBatch(client, batch_id),
+  }),
+  tool({
+    name: 'list_schedules',
+    title: 'List schedules by name',
+    description:
+      'Each enqueues a job at every tick of a cron: its next tick, and why the last one was refused.',
+    input: page,
+    run: (client, input) => listSchedules(client, { limit: LIMIT, ...input }),
   }),
 ];

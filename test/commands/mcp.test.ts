@@ -132,6 +132,37 @@ describe('dibs mcp', () => {
     );
   });
 
+  test('tells what dead jobs died of, who works, what a batch waits for, and why a tick was refused', async () => {
+    const { call } = await assistant();
+    const told = async (name: string, input: object = {}) => {
+      const { text, isError } = await call(name, input);
+      expect(isError, text).toBe(false);
+      return JSON.parse(text);
+    };
+    const queue = at.newQueue('asked');
+    const batch = await at.ok('POST', '/batches', { queue, jobs: [{ queue }, { queue }], closed: true });
+    const [dead, held] = await at.claim(queue, { limit: 2, worker: 'ada' });
+    await at.settle('nack', dead, { retry: false, error: 'SMTP 421' });
+    expect(await told('get_queue_errors', { queue })).toMatchObject({
+      errors: [{ error: 'SMTP #', count: 1 }],
+    });
+    expect(await told('list_workers', { queue })).toMatchObject({ workers: [{ worker: 'ada' }] });
+    expect(await told('list_jobs', { batch: batch.id, state: 'dead' })).toMatchObject({
+      jobs: [{ id: dead.id }],
+    });
+    expect(await told('list_batches', { queue, state: 'running' })).toMatchObject({
+      batches: [{ id: batch.id }],
+    });
+    expect(await told('explain_batch', { batch_id: batch.id })).toMatchObject({
+      code: 'jobs_unfinished',
+      job_id: held.id,
+    });
+    await at.ok('PUT', '/schedules/nightly', { cron: '0 3 * * *', job: { queue } });
+    expect(await told('list_schedules')).toMatchObject({
+      schedules: [{ name: 'nightly', last_error: null }],
+    });
+  });
+
   test('tells that Dibs does not answer, and goes on', async () => {
     const { call } = await assistant([], { DIBS_URL: 'http://127.0.0.1:1' });
     for (let i = 0; i < 2; i++) {
