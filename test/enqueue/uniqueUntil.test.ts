@@ -1,6 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openClient } from '../support/database.ts';
+import { FIRST_ID } from '../../src/ids.ts';
+import { aroundQueries } from '../support/aroundQueries.ts';
+import { onServer, openClient } from '../support/database.ts';
 import { eventually, expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { databaseOf } from '../support/severalDatabases.ts';
@@ -58,6 +60,23 @@ describe('unique_until claimed', () => {
     const { body } = await at.settle(verb, leased, how);
     expect(body).toMatchObject({ id: leased.id, unique_key: 'k' });
     expect((await post()).body).toMatchObject({ id: leased.id, deduplicated: true });
+  });
+
+  test('the answer has the key, also where the duty has given it back first', async () => {
+    const { body: first } = await post();
+    const leased = await at.claimOne(queue);
+    const undo = aroundQueries(service, async ({ file }, { ids }, run) => {
+      if (file === 'enqueue/regain_keys' && ids !== null)
+        await onServer(await databaseOf(service.databaseUrl, queue), 'select from dibs.regain_keys(0, $1)', [
+          FIRST_ID,
+        ]);
+      return run();
+    });
+    try {
+      expect((await at.settle('release', leased)).body).toMatchObject({ id: first.id, unique_key: 'k' });
+    } finally {
+      undo();
+    }
   });
 
   test('so does one whose lease ran out, and one that is retried or redriven', async () => {
