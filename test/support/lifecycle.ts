@@ -101,11 +101,11 @@ export async function lifecycle({ call, engine }: Service, databaseUrl: string):
   });
   await ask('GET', '/jobs?queue=groups&state=ready');
 
-  /** The server may end the test's own connection before it has asked anything (idle_session_timeout). */
+  /** The server may end the test's own connection before it has asked anything (idle_session_timeout), or its slow statement (statement_timeout). */
   const insert = () =>
     until(() =>
       onServer<{ id: string }>(databaseUrl, IN_SQL, [PAYLOAD]).catch((error) => {
-        if (error.code !== '57P05') throw error;
+        if (!['57P05', '57014'].includes(error.code)) throw error;
         return undefined;
       }),
     );
