@@ -2,7 +2,6 @@ import type { AnySchema, ErrorObject } from 'ajv';
 import type { RouteOptions } from 'fastify';
 import { Type } from 'typebox';
 import { pointerTo } from './pointer.ts';
-import type { Validator } from './validation.ts';
 
 const BOOLEANS: Record<string, boolean> = { true: true, 1: true, false: false, 0: false };
 
@@ -14,10 +13,16 @@ const READ: Record<string, (text: string) => unknown> = {
 };
 
 /** A parameter that is given twice is a list. No parameter of ours is one. */
-function twiceIn(query: Record<string, unknown>): Partial<ErrorObject>[] | undefined {
-  const twice = Object.keys(query).find((name) => Array.isArray(query[name]));
+function twiceIn(query: Record<string, unknown>, known: string[]): Partial<ErrorObject>[] | undefined {
+  const twice = known.find((name) => Array.isArray(query[name]));
   if (twice === undefined) return undefined;
   return [{ instancePath: pointerTo(twice), params: {}, message: 'must not be given twice' }];
+}
+
+/** What Fastify calls. It reads `errors` after an answer of false. */
+export interface Validator {
+  (data: unknown): boolean;
+  errors?: Partial<ErrorObject>[] | null | undefined;
 }
 
 /** Reads the numbers and booleans of a query, and then validates it. */
@@ -34,7 +39,7 @@ export function readThenValidate(schema: AnySchema, validate: Validator): Valida
       if (typeof text === 'string') query[name] = read(text);
     }
     const valid = validate(query);
-    readAndValidate.errors = valid ? null : (twiceIn(query) ?? validate.errors);
+    readAndValidate.errors = valid ? null : (twiceIn(query, Object.keys(properties)) ?? validate.errors);
     return valid;
   };
   return readAndValidate;

@@ -1,7 +1,7 @@
-import { Ajv, type AnySchema, type ErrorObject, type FormatDefinition, type ValidateFunction } from 'ajv';
+import { Ajv, type AnySchema, type FormatDefinition, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyServerOptions } from 'fastify';
-import { readThenValidate } from './query.ts';
+import { readThenValidate, type Validator } from './query.ts';
 import { patternOf, quickLengths } from './quickChecks.ts';
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
@@ -30,12 +30,6 @@ const dateTime = addFormats.default.get('date-time') as FormatDefinition<string>
 /** Ajv knows which days and hours exist, but it also takes a space for the `T`, and offsets like `+02`. */
 const isTime = (text: string) =>
   RFC_3339.test(text) && (dateTime.validate as (text: string) => boolean)(text);
-
-/** What Fastify calls. It reads `errors` after an answer of false. */
-export interface Validator {
-  (data: unknown): boolean;
-  errors?: Partial<ErrorObject>[] | null | undefined;
-}
 
 /** Compiles a schema when it is first needed. To compile all of them takes a quarter of the processor time of a start. */
 function compiledLater(compile: () => ValidateFunction): Validator {
