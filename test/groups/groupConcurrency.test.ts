@@ -393,7 +393,8 @@ describe('a group_concurrency that changes', () => {
     await at.reaches(lost?.id as string, 'ready');
     await holder.query('rollback');
     await holder.end();
-    expect(payloadsOf(await claimAll())).toEqual([1]);
+    // The narrowing may have it at this moment.
+    expect(payloadsOf(await at.claim(queue, { limit: 10, wait_seconds: 20 }))).toEqual([1]);
   });
 
   test('while it is lowered, a claim still gets one job of a group', async () => {
