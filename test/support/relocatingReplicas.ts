@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect } from 'vitest';
+import type { Between } from '../../src/databases/relocation/context.ts';
 import { createRecord } from '../../src/databases/relocation/record.ts';
-import { type Between, workOn } from '../../src/databases/relocation/work.ts';
+import { workOn } from '../../src/databases/relocation/work.ts';
 import { idSource } from '../../src/ids.ts';
 import { type Database, type Db, openDatabase } from '../../src/postgres/pool.ts';
 import { adHoc } from './adHoc.ts';
