@@ -52,6 +52,10 @@ export async function startReplica(
   };
 }
 
+/** The warnings and errors among lines of the log. On a busy machine, a round trip may be slow: that is no fault. */
+export const complaintsIn = (lines: string[]): string[] =>
+  lines.filter((line) => /"level":[456]0/.test(line) && !/was slow/.test(line));
+
 /** Runs a command of Dibs, as built in dist/ of a folder, until it ends by itself. */
 export async function ended(
   env: Record<string, string>,
