@@ -33,8 +33,8 @@ export default defineConfig({
     globalSetup: ['test/support/globalSetup.ts'],
     // A terminal shows how far the run is. Where there is none, lines say it.
     reporters: process.stdout.isTTY ? ['default'] : ['default', progress()],
-    // Half of the time a file waits: for leases, backoffs, replicas. Two at once keep two cores busy. Three make each other late.
-    maxWorkers: 2,
+    // A third of the time a file waits: for leases, backoffs, replicas. So three at once keep two cores busy.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // Promises of workers are played side by side. Most of the time they wait.
     maxConcurrency: 12,
