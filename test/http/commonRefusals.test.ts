@@ -4,7 +4,7 @@ import { startingApp } from '../../routes/http/connection/starting.ts';
 import type { Access } from '../../src/access/access.ts';
 import { HTTP_LIMITS } from '../../src/config/limits.ts';
 import { speakingAccess } from '../support/access.ts';
-import { type Request, requestOf } from '../support/operations.ts';
+import { type Request, requestOf, withQuery } from '../support/operations.ts';
 import { type RawClient, rawClient } from '../support/rawClient.ts';
 import { COMMON, DOCUMENTED } from '../support/refusals.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -26,8 +26,6 @@ async function codeOf(service: Service, name: string, change: Partial<Request> =
   const { body: problem, status } = await service.call(method, path, body, headers);
   return status < 400 ? undefined : (problem.code as string);
 }
-
-const withQuery = (path: string, more: string) => `${path}${path.includes('?') ? '&' : '?'}${more}`;
 
 /** What takes memory at an operation that reads none of it from a body. */
 const TAKES: Record<string, string> = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem, moves, UNKNOWN_ID } from '../support/moves.ts';
-import { OPERATIONS, requestOf } from '../support/operations.ts';
+import { OPERATIONS, requestOf, withQuery } from '../support/operations.ts';
 import { type Service, startService } from '../support/service.ts';
 
 let service: Service;
@@ -77,7 +77,7 @@ describe('a query', () => {
   );
   test.each(operations)('with a parameter that the operation does not have is refused: %s', async (name) => {
     const { method, path, body } = requestOf(name);
-    const answer = await service.call(method, `${path}${path.includes('?') ? '&' : '?'}odd=1&odd=2`, body);
+    const answer = await service.call(method, withQuery(path, 'odd=1&odd=2'), body);
     expectProblem(answer, 400, 'invalid_request', '/odd');
     expect(answer.body.errors).toEqual([{ in: 'query', path: '/odd', message: 'is not a known field' }]);
   });

@@ -523,3 +523,6 @@ export function requestOf(name: string): Request & { method: Method } {
   const request = first?.call({ ...nowhere, queue: 'nowhere', schedule: 'nowhere' }) as Request;
   return { method, ...request };
 }
+
+/** A path with one more parameter, or several, in its query. */
+export const withQuery = (path: string, more: string) => `${path}${path.includes('?') ? '&' : '?'}${more}`;
