@@ -149,12 +149,14 @@ export function batchRoutes(app: App, maxPayloadBytes: number): void {
         refusals: ['batch_not_found', 'overloaded'],
       }),
     },
-    handler: (request) => {
+    handler: async (request) => {
       const { id } = request.params;
       const { wait_seconds = 0 } = request.query;
-      if (wait_seconds === 0) return request.verbs.getBatch({ id });
-      takeWait(request);
-      return request.verbs.waitForBatch({ id, wait_seconds, onHangup: (gone) => onHangup(request, gone) });
+      if (wait_seconds > 0) {
+        takeWait(request);
+        await request.verbs.waitForBatch({ id, wait_seconds, onHangup: (gone) => onHangup(request, gone) });
+      }
+      return request.verbs.getBatch({ id });
     },
   });
 

@@ -7,6 +7,7 @@ import { inTurnOf } from '../postgres/transactions.ts';
 import type { Batch, BatchList, BatchName, BatchPage } from '../verbs/batches.ts';
 import type { Signed } from '../verbs/callers.ts';
 import type { CancelJobs } from './cancelJobs.ts';
+import type { KnownBatches } from './known.ts';
 
 /** Where the request that created a batch belongs in a trace. */
 export interface BatchTrace {
@@ -46,8 +47,8 @@ const COUNTED_IN_LISTS = 10_000;
 const asRefusal = (error: unknown) => Promise.reject(batchAsRefusal(error));
 
 /** Shows batches, closes and cancels them. What ends them is in the database: sql/functions/end_batch.sql. */
-export function createBatches(context: { db: Database; cancelJobs: CancelJobs }) {
-  const { db, cancelJobs } = context;
+export function createBatches(context: { db: Database; cancelJobs: CancelJobs; knownBatches: KnownBatches }) {
+  const { db, cancelJobs, knownBatches } = context;
 
   async function get({ id, visible = null }: BatchName): Promise<Batch> {
     const [found] = isUuid(id) ? await db.query(statements.find, { id, visible, most: COUNTED }) : [];
@@ -80,7 +81,7 @@ export function createBatches(context: { db: Database; cancelJobs: CancelJobs })
     }),
 
     async close({ id, visible }: BatchName): Promise<Batch> {
-      const { queue } = await get({ id, visible });
+      const { queue } = await knownBatches.one({ id, visible });
       await inTurnOf(db, { queue })
         .query(statements.close, { id })
         .catch((error) => (isBatchClosed(error) ? Promise.reject(batchAlreadyClosed(id)) : asRefusal(error)));
@@ -92,7 +93,7 @@ export function createBatches(context: { db: Database; cancelJobs: CancelJobs })
      * may not use
      */
     async cancel({ id, visible, by }: BatchName & Signed): Promise<Batch> {
-      const { queue } = await get({ id, visible });
+      const { queue } = await knownBatches.one({ id, visible });
       await refuseOthers(id, visible);
       await inTurnOf(db, { queue, by }).query(statements.cancel, { id }).catch(asRefusal);
       await cancelJobs(id, by);

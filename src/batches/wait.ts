@@ -1,52 +1,56 @@
 import type { Ledger } from '../ledger.ts';
-import type { Batch, BatchName } from '../verbs/batches.ts';
+import { gathering } from '../postgres/gathering.ts';
+import type { BatchName } from '../verbs/batches.ts';
 import type { Waits } from '../verbs/callers.ts';
-import { type OpenWait, openWait } from '../waiting/openWait.ts';
+import { createOpenWaits } from '../waiting/openWaits.ts';
+import { pollEnds } from '../waiting/poll.ts';
+import { createWakes } from '../waiting/wakes.ts';
+import type { KnownBatches } from './known.ts';
 
-/** A notification may be lost. So a wait looks this often by itself. */
-const LOOK_MS = 2000;
+/** So many batches are looked at together. */
+const TOGETHER = 200;
 
-const hasEnded = ({ state }: Batch) => state === 'succeeded' || state === 'ended';
+/** Lets requests wait for the end of batches. However many wait, they look together, and count no jobs. */
+export function createBatchWaits(context: {
+  knownBatches: KnownBatches;
+  ledger: Ledger;
+  rest: { isAwake(): boolean };
+}) {
+  const { knownBatches, ledger, rest } = context;
+  const wakes = createWakes();
+  const waits = createOpenWaits({ kind: 'batch_waits', wakes, ledger });
+  const hasEnded = gathering(TOGETHER, knownBatches.haveEnded);
 
-/** Lets requests wait for the end of batches. A waiting request holds no connection to the database. */
-export function createBatchWaits({ get, ledger }: { get(name: BatchName): Promise<Batch>; ledger: Ledger }) {
-  const waits = new Map<OpenWait, string>();
-  let closed = false;
-  ledger.count('batch_waits', () => waits.size);
-
-  async function untilEnd(name: BatchName, wait: OpenWait): Promise<Batch> {
-    for (;;) {
-      const batch = await get(name);
-      if (wait.isOver() || hasEnded(batch)) return batch;
-      const look = setTimeout(wait.wake, LOOK_MS);
-      await wait.woken();
-      clearTimeout(look);
+  async function look(): Promise<void> {
+    const ids = wakes.ids();
+    for (let at = 0; at < ids.length; at += TOGETHER) {
+      const some = ids.slice(at, at + TOGETHER);
+      const ended = await knownBatches.haveEnded(some);
+      wakes.wake(some.filter((_, i) => ended[i]));
     }
   }
+  const poll = pollEnds({ look, isAwake: rest.isAwake, failed: waits.fail });
 
   return {
-    async wait(request: BatchName & Waits & { wait_seconds: number }): Promise<Batch> {
-      const wait = openWait(request.wait_seconds * 1000);
-      if (closed) wait.end();
-      waits.set(wait, request.id);
-      request.onHangup?.(wait.end);
-      try {
-        return await untilEnd(request, wait);
-      } finally {
-        wait.close();
-        waits.delete(wait);
-      }
+    async wait(request: BatchName & Waits & { wait_seconds: number }): Promise<void> {
+      if ((await knownBatches.one(request)).has_ended) return;
+      await waits.hold(request, async (wait) => {
+        while (!wait.isOver() && !(await hasEnded(request.id))) {
+          await wait.woken();
+          wait.throwIfFailed();
+        }
+      });
     },
 
     /** These jobs and batches have ended. */
-    ended(ids: string[]): void {
-      for (const [wait, id] of waits) if (ids.includes(id)) wait.wake();
-    },
+    ended: wakes.wake,
 
-    /** Ends all waits. Later requests do not wait. */
+    /** Notifications may have been lost: looks which of the batches have ended. */
+    look: poll.look,
+
     close(): void {
-      closed = true;
-      for (const wait of waits.keys()) wait.end();
+      poll.stop();
+      waits.close();
     },
   };
 }

@@ -48,9 +48,10 @@ export interface Engines {
 }
 
 /** Notifications may have been lost, or what a replica was about to do: all that waits looks once. */
-function lookAnywhere({ claims, waits, repair, relay }: Rooms): void {
+function lookAnywhere({ claims, waits, batchWaits, repair, relay }: Rooms): void {
   claims.wakeAll();
   waits.look();
+  batchWaits.look();
   repair.lookAgain();
   relay?.lookAgain();
 }

@@ -6,6 +6,7 @@ import { createCancelJobs } from '../batches/cancelJobs.ts';
 import { createCreateBatch } from '../batches/create.ts';
 import { createBatchDuty } from '../batches/duty.ts';
 import { createExplainBatch } from '../batches/explain.ts';
+import { createKnownBatches } from '../batches/known.ts';
 import { createBatchWaits } from '../batches/wait.ts';
 import { ORDER_IN_TRIP } from '../batching/roundTrip.ts';
 import { createCancelJob } from '../changing/cancelJob.ts';
@@ -109,7 +110,8 @@ function jobRooms(
   const jobLooks = createJobLooks({ ...base, claims });
   const waits = createJobWaits({ ...base, getJob: jobLooks.get });
   const cancelJobs = createCancelJobs({ ...base, settlement, groups });
-  const batches = createBatches({ ...base, cancelJobs });
+  const knownBatches = createKnownBatches(base);
+  const batches = createBatches({ ...base, cancelJobs, knownBatches });
   const sessionDuty = createSessionDuty({
     ...base,
     guests,
@@ -151,7 +153,7 @@ function jobRooms(
     batches,
     createBatch: createCreateBatch({ ...base, enqueue }),
     batchDuty: createBatchDuty({ ...base, ...enqueue, relay, cancelJobs }),
-    batchWaits: createBatchWaits({ ...base, get: batches.get }),
+    batchWaits: createBatchWaits({ ...base, knownBatches }),
     explainBatch: createExplainBatch({ ...base, get: batches.get }),
   };
 }

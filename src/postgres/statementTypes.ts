@@ -336,6 +336,17 @@ export interface StatementTypes {
       hold_batches: unknown;
     };
   };
+  'batches/known': {
+    parameters: {
+      ids: (string | null)[] | null;
+      visible: (string | null)[] | TextArray | null;
+    };
+    columns: {
+      id: string;
+      queue: string;
+      has_ended: boolean;
+    };
+  };
   'batches/list': {
     parameters: {
       after: string | null;

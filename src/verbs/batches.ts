@@ -115,8 +115,8 @@ export interface BatchVerbs {
 
   getBatch(request: BatchName & Looks): Promise<Batch>;
 
-  /** The batch when it has ended, or after `wait_seconds`, or when its client is gone: as it is then. */
-  waitForBatch(request: BatchName & Waits & { wait_seconds: number }): Promise<Batch>;
+  /** Is over when the batch has ended, or after `wait_seconds`, or when its client is gone. */
+  waitForBatch(request: BatchName & Waits & { wait_seconds: number }): Promise<void>;
 
   /** A page of batches, newest first. A page shorter than its limit is the last one. */
   listBatches(request: BatchPage): Promise<BatchList>;

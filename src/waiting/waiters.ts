@@ -1,5 +1,6 @@
 import { isFinished, type JobState } from '../job.ts';
 import type { Ledger } from '../ledger.ts';
+import { createWakes } from './wakes.ts';
 
 /** The other replicas get at most one notification in this time (src/replicas/readyQueues.ts says why). */
 const QUIET_MS = 100;
@@ -22,14 +23,10 @@ export interface Changed {
 
 /** The clients that wait here for the end of a job. `tell` sends the other replicas the ids of finished jobs. */
 export function createWaiters({ tell, ledger }: { tell(ids: string[]): void; ledger: Ledger }) {
-  const waiting = new Map<string, Set<() => void>>();
-  ledger.count('awaited_jobs', () => waiting.size);
+  const wakes = createWakes();
+  ledger.count('awaited_jobs', () => wakes.ids().length);
   let untold: string[] = [];
   let quiet = false;
-
-  function wake(ids: string[]): void {
-    for (const id of ids) for (const woken of waiting.get(id) ?? []) woken();
-  }
 
   function tellSoon(): void {
     if (quiet || untold.length === 0) return;
@@ -43,32 +40,17 @@ export function createWaiters({ tell, ledger }: { tell(ids: string[]): void; led
   }
 
   return {
+    ...wakes,
+
     /** Jobs have changed, in a transaction that has committed. Wakes the clients whose job is finished now. */
     changed(rows: Changed[]): void {
       const ids = rows
         .filter((row) => row.awaited && row.state && isFinished(row.state))
         .map((row) => row.id);
       if (ids.length === 0) return;
-      wake(ids);
+      wakes.wake(ids);
       untold.push(...ids);
       tellSoon();
-    },
-
-    wake,
-
-    /** The jobs that clients wait for here. */
-    ids: (): string[] => [...waiting.keys()],
-
-    add(id: string, woken: () => void): void {
-      const others = waiting.get(id);
-      if (others) others.add(woken);
-      else waiting.set(id, new Set([woken]));
-    },
-
-    remove(id: string, woken: () => void): void {
-      const all = waiting.get(id);
-      all?.delete(woken);
-      if (all?.size === 0) waiting.delete(id);
     },
   };
 }
