@@ -23,7 +23,7 @@ async function batchOf(queue: string, jobs: number, more: object = {}): Promise<
 const FOLLOWERS = { on_success: { queue: 'after' }, on_end: { queue: 'after' } };
 
 const claim = async (queue: string, limit: number): Promise<Leased[]> =>
-  (await root('POST', '/jobs/claim', { queues: [queue], limit })).body.jobs;
+  (await root('POST', '/jobs/claim', { queues: [queue], limit, lease_seconds: 600 })).body.jobs;
 const settle = (leased: Leased[], how: 'acks' | 'nacks', more: object = {}) =>
   root('POST', '/jobs/settle', {
     [how]: leased.map(({ id, lease_token }) => ({ id, lease_token, ...more })),

@@ -189,7 +189,8 @@ describe.skipIf(!hasBrowser)('a queue', () => {
   test('with nothing to do is told as calmly as a completed job: amber is for what somebody should look at', async () => {
     await root('PUT', '/queues/tones', { retention_seconds: 600 });
     const id = await enqueue('tones');
-    const [{ lease_token }] = (await root('POST', '/jobs/claim', { queues: ['tones'] })).body.jobs;
+    const [{ lease_token }] = (await root('POST', '/jobs/claim', { queues: ['tones'], lease_seconds: 600 }))
+      .body.jobs;
     await root('POST', `/jobs/${id}/ack`, { lease_token });
     const colours = (page: Page) =>
       page.evaluate<string[]>(
@@ -308,7 +309,7 @@ describe.skipIf(!hasBrowser)('a job', () => {
       // The page would see on a slow machine that the job is gone, and close the dialog.
       await live.uncheck();
       await button(page, 'Cancel…').click();
-      const { body } = await root('POST', '/jobs/claim', { queues: ['brief'] });
+      const { body } = await root('POST', '/jobs/claim', { queues: ['brief'], lease_seconds: 600 });
       const [{ lease_token }] = body.jobs;
       await root('POST', `/jobs/${id}/ack`, { lease_token });
       await dialog(page).getByRole('button', { name: 'Cancel the job' }).click();

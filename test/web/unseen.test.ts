@@ -35,7 +35,11 @@ describe.skipIf(!hasBrowser)('what nobody sees', () => {
     const own = { group: TURNED, unique_key: TURNED, fairness_key: TURNED };
     const text = { headers: { [TURNED]: TURNED }, payload: TURNED };
     await root('POST', '/jobs', { queue, ...own, ...text });
-    const { body } = await root('POST', '/jobs/claim', { queues: [queue], worker: TURNED });
+    const { body } = await root('POST', '/jobs/claim', {
+      queues: [queue],
+      worker: TURNED,
+      lease_seconds: 600,
+    });
     const [{ id, lease_token }] = body.jobs;
     const screens: [string, string][] = [
       ['#/workers', WRITTEN],
