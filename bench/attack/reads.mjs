@@ -10,13 +10,17 @@ const SECONDS = 10;
 const JOBS = 30_000;
 const QUEUES = 40;
 
-/** Jobs of many queues, most of them delayed: looks walk over those. */
+/** Jobs of many queues, most of them delayed and in one batch: looks walk over those. Returns the batch. */
 async function prepare(url) {
   const http = client(url, 4);
   for (let q = 0; q < QUEUES; q++) await http.post('/jobs', { queue: `own-${q}`, delay_seconds: 3600 });
-  const body = JSON.stringify({ jobs: Array(1000).fill({ queue: 'looked-at', delay_seconds: 3600 }) });
+  const { id } = await http.post('/batches', { queue: 'looked-at' });
+  const body = JSON.stringify({
+    jobs: Array(1000).fill({ queue: 'looked-at', delay_seconds: 3600, batch: id }),
+  });
   for (let i = 0; i < JOBS; i += 1000) await http.post('/jobs/batch', body);
   http.close();
+  return id;
 }
 
 async function reading(url, readers, pathOf) {
@@ -34,7 +38,15 @@ async function reading(url, readers, pathOf) {
   return { requests, answers: JSON.stringify(answers) };
 }
 
-const attack = (readers, pathOf) => ({ prepare, run: (url) => reading(url, readers, pathOf) });
+function attack(readers, pathOf) {
+  let batch;
+  return {
+    async prepare(url) {
+      batch = await prepare(url);
+    },
+    run: (url) => reading(url, readers, (reader, turn) => pathOf(reader, turn, batch)),
+  };
+}
 
 const KINDS = [
   '/queues/looked-at',
@@ -57,6 +69,11 @@ export const READS = {
   'reads: 40 of searches of their own': attack(
     40,
     (reader) => `/jobs?queue=looked-at&worker=nobody-${reader}&limit=100`,
+  ),
+  'reads: 40 of one batch': attack(40, (_reader, _turn, batch) => `/batches/${batch}`),
+  'reads: 200 waits for one batch': attack(
+    200,
+    (_reader, _turn, batch) => `/batches/${batch}?wait_seconds=10`,
   ),
   'reads: 40 of all kinds': attack(40, (_, turn) => KINDS[turn % KINDS.length]),
 };
