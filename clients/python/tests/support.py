@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import os
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from dibs_client import Worker
@@ -72,3 +74,21 @@ def working(client, handler, **options):
         worker.stop()
         thread.join(20)
         assert not thread.is_alive(), "the worker has not ended"
+
+
+def until(look, limit=10):
+    end = time.monotonic() + limit
+    while not look():
+        if time.monotonic() > end:
+            raise AssertionError("it has not come about")
+        time.sleep(0.005)
+
+
+def sockets_of(process):
+    """The sockets that a process has open, without those of its standard streams."""
+    folder = f"/proc/{process}/fd"
+    found = set()
+    for number in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            found.add(os.readlink(f"{folder}/{number}") if int(number) > 2 else "")
+    return {link for link in found if link.startswith("socket:")}

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from unittest import mock
 
-from support import page, problem, serving, working
+from support import page, problem, serving, sockets_of, until, working
 
 from dibs_client import AsyncWorker, Client, DibsError, Job, Producer, Worker
 from dibs_client.lines import Lines
@@ -36,14 +36,18 @@ def once(line, every=0.05):
         yield {}
 
 
-def cut_after_a_while(_body, count):
-    """The first connection is cut after 0.6 s. The next one takes half a second to answer."""
-    if count == 1:
-        yield {"session": "one"}
-        yield from [0.05, {}] * 12
-        yield CUT
-    yield 0.5
-    yield from once({"session": "one"})
+def cut_after_a_while(answers_after):
+    """The first connection is cut after 0.6 s. The next one takes so many seconds to answer."""
+
+    def play(_body, count):
+        if count == 1:
+            yield {"session": "one"}
+            yield from [0.05, {}] * 12
+            yield CUT
+        yield answers_after
+        yield from once({"session": "one"})
+
+    return play
 
 
 class Dibs:
@@ -162,14 +166,6 @@ class Dibs:
             yield url
 
 
-def until(look, limit=10):
-    end = time.monotonic() + limit
-    while not look():
-        if time.monotonic() > end:
-            raise AssertionError("it has not come about")
-        time.sleep(0.005)
-
-
 def patient(**constants):
     """Other times than those of a real worker."""
     return mock.patch.multiple("dibs_client.session", **constants)
@@ -237,7 +233,7 @@ class SessionTest(unittest.TestCase):
         asyncio.run(worker.run())
         self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 7}])
         self.assertEqual(set(self.dibs.named()), {"session-1"})
-        until(lambda: self.dibs.all("hung up"), 1)
+        until(lambda: self.dibs.all("hung up"))
 
     def test_the_first_claim_waits_for_the_first_line(self):
         def play(body, count):
@@ -245,25 +241,23 @@ class SessionTest(unittest.TestCase):
             yield from once({"session": "late"})
 
         self.dibs.play = play
-        with self.working():
+        with patient(CLAIMS_WAIT=60), self.working():
             self.works_on()
         self.assertEqual(set(self.dibs.named()), {"late"})
 
-    def test_the_first_claim_waits_no_longer_than_a_second(self):
-        self.dibs.play = lambda body, count: [2.5]
+    def test_the_first_claim_waits_a_second_and_no_longer(self):
+        self.dibs.play = lambda body, count: [60]
         began = time.monotonic()
-        with self.working():
+        with patient(PATIENCE=60), self.working():
             self.works_on()
         self.assertEqual(set(self.dibs.named()), {None})
-        self.assertAlmostEqual(self.dibs.when("claim") - began, 1, delta=0.4)
+        self.assertGreater(self.dibs.when("claim") - began, 0.95)
 
-    def test_no_session_is_asked_for_without_one(self):
-        began = time.monotonic()
-        with self.working(session=False):
+    def test_no_session_is_asked_for_without_one_and_no_claim_waits_for_it(self):
+        with patient(CLAIMS_WAIT=60), self.working(session=False):
             self.works_on()
         self.assertEqual(self.dibs.all("session"), [])
         self.assertEqual(set(self.dibs.named()), {None})
-        self.assertLess(self.dibs.when("claim") - began, 0.5)
 
     def test_wrong_settings_are_refused(self):
         for wrong in (-1, 60.1, math.nan, math.inf, "5", None, 10**400):
@@ -288,7 +282,6 @@ class SessionTest(unittest.TestCase):
             until(lambda: len(self.dibs.all("session")) == 2)
             self.works_on(2)
         self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 5}, {"resume_seconds": 5, "session": "one"}])
-        self.assertLess(self.dibs.when("session", 1) - self.dibs.when("session"), 0.6)
         self.assertEqual(self.dibs.named()[-1], "one")
         self.assert_nothing_told()
 
@@ -299,7 +292,7 @@ class SessionTest(unittest.TestCase):
             self.works_on()
         self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 5}])
         self.assertEqual(set(self.dibs.named()), {"session-1"})
-        until(lambda: self.dibs.all("hung up"), 1)
+        until(lambda: self.dibs.all("hung up"))
 
     def test_a_replica_that_stops_is_no_end_of_a_session(self):
         def play(body, count):
@@ -315,24 +308,24 @@ class SessionTest(unittest.TestCase):
             return once({"session": "one"}) if count > 1 else iter([{"session": "one"}, {}, 5])
 
         self.dibs.play = play
-        with patient(SILENCE=0.4), self.working():
+        with patient(SILENCE=2), self.working():
             until(lambda: len(self.dibs.all("session")) == 2)
-            time.sleep(0.6)
+            time.sleep(2.5)
         self.assertEqual(self.dibs.all("session")[1:], [{"resume_seconds": 5, "session": "one"}])
-        self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 0.35)
+        self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 1.95)
 
     def test_claims_wait_a_moment_while_a_session_that_lasted_is_resumed(self):
-        self.dibs.play = cut_after_a_while
-        with patient(LASTING=0.4), self.working():
+        self.dibs.play = cut_after_a_while(answers_after=0.5)
+        with patient(LASTING=0.4, CLAIMS_WAIT=60), self.working():
             until(lambda: len(self.dibs.all("session")) == 2)
             self.works_on(3)
         self.assertEqual(set(self.dibs.named()), {"one"})
 
     def test_claims_do_not_wait_for_a_session_that_did_not_last(self):
-        self.dibs.play = cut_after_a_while
-        with self.working():
+        self.dibs.play = cut_after_a_while(answers_after=60)
+        with patient(CLAIMS_WAIT=60, PATIENCE=60, LASTING=60), self.working():
             until(lambda: len(self.dibs.all("session")) == 2)
-            until(lambda: None in self.dibs.named(), 0.5)
+            until(lambda: None in self.dibs.named())
 
     def test_claims_name_no_session_that_is_not_held(self):
         def play(body, count):
@@ -352,8 +345,8 @@ class SessionTest(unittest.TestCase):
         self.dibs.play = lambda body, count: iter([{"session": "one"}])
         with self.working():
             time.sleep(1.5)
+            until(lambda: len(self.dibs.all("session")) > 2)
             self.works_on()
-        self.assertGreater(len(self.dibs.all("session")), 2)
         self.assertLess(len(self.dibs.all("session")), 25)
 
     # ---- Held back
@@ -362,13 +355,13 @@ class SessionTest(unittest.TestCase):
         for steps in ([5], [Dibs.HEAD, 5]):
             self.begin()
             self.dibs.play = lambda body, count: iter(steps)
-            with patient(PATIENCE=0.3, REST=0.6, CLAIMS_WAIT=0.1), self.working():
+            with patient(PATIENCE=0.5, REST=2, CLAIMS_WAIT=0.1), self.working():
                 until(lambda: len(self.dibs.all("session")) == 2)
                 self.works_on()
-            self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 5}] * 2)
+            self.assertEqual(self.dibs.all("session")[:2], [{"resume_seconds": 5}] * 2)
             self.assertEqual(set(self.dibs.named()), {None})
             self.assertLess(self.dibs.when("claim"), self.dibs.when("session", 1))
-            self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 0.85)
+            self.assertGreater(self.dibs.when("session", 1) - self.dibs.when("session"), 2.45)
             self.assert_nothing_told()
 
     def test_a_session_with_jobs_is_kept_also_where_lines_are_held_back(self):
@@ -379,9 +372,10 @@ class SessionTest(unittest.TestCase):
 
         self.dibs.play = play
         self.dibs.producer.enqueue({})
-        with patient(PATIENCE=0.2, REST=0.5), self.working(self.blocked, concurrency=1):
+        with patient(PATIENCE=0.2, REST=3), self.working(self.blocked, concurrency=1):
             until(lambda: len(self.dibs.all("session")) == 5)
-            self.assertLess(self.dibs.when("session", 4) - self.dibs.when("session", 2), 0.9)
+            # Two rests would take 6 s.
+            self.assertLess(self.dibs.when("session", 4) - self.dibs.when("session", 2), 5)
             self.gate.set()
             until(lambda: "session" not in self.dibs.all("session")[-1])
         self.assertEqual({body.get("session") for body in self.dibs.all("session")[1:5]}, {"one"})
@@ -492,12 +486,10 @@ class SessionTest(unittest.TestCase):
         for refusal in refusals:
             self.begin()
             self.dibs.play = lambda body, count: iter([refusal])
-            began = time.monotonic()
-            with self.subTest(refusal), self.working():
+            with patient(CLAIMS_WAIT=60), self.subTest(refusal), self.working():
                 self.works_on(2)
                 time.sleep(0.3)
                 self.assertEqual(self.dibs.all("session"), [{"resume_seconds": 5}])
-                self.assertLess(self.dibs.when("claim") - began, 0.8)
                 self.assertEqual(set(self.dibs.named()), {None})
             self.assert_nothing_told()
 
@@ -578,7 +570,7 @@ class SessionTest(unittest.TestCase):
 
     def test_a_repeated_claim_that_named_none_names_none(self):
         def play(body, count):
-            yield 0.5
+            yield 3
             yield from once({"session": "one"})
 
         self.dibs.play = play
@@ -602,12 +594,12 @@ class SessionTest(unittest.TestCase):
             self.assertEqual(self.dibs.all("hung up"), [])
             self.gate.set()
             self.dibs.fake.wait_until_done()
-            until(lambda: self.dibs.all("hung up"), 1)
+            until(lambda: self.dibs.all("hung up"))
         kinds = [kind for kind, _ in self.dibs.log]
         self.assertLess(kinds.index("settle"), kinds.index("hung up"))
         self.assertEqual(len(self.dibs.all("session")), 1)
         # Those of the server, too.
-        until(lambda: threading.active_count() <= before + 2, 2)
+        until(lambda: threading.active_count() <= before + 2)
         self.assertNotIn("act", {thread.name for thread in threading.enumerate()})
 
     def test_a_session_is_resumed_while_a_worker_stops(self):
@@ -621,7 +613,7 @@ class SessionTest(unittest.TestCase):
             worker.stop()
             until(lambda: len(self.dibs.all("session")) == 2)
             self.gate.set()
-        until(lambda: self.dibs.all("hung up"), 1)
+        until(lambda: self.dibs.all("hung up"))
 
     def test_a_worker_that_is_stopped_before_it_runs_opens_none(self):
         worker = Worker(Client(self.url), ["mail"], lambda job: None)
@@ -634,13 +626,13 @@ class SessionTest(unittest.TestCase):
         self.dibs.play = lambda body, count: iter([Dibs.HEAD, 5])
         with patient(CLAIMS_WAIT=0.05), self.working():
             until(lambda: self.dibs.named())
-        until(lambda: self.dibs.all("hung up"), 1)
+        until(lambda: self.dibs.all("hung up"))
 
     def test_a_worker_that_is_refused_for_good_hangs_up(self):
         self.dibs.harm = lambda path, body: problem(403, "forbidden")
         with self.assertRaisesRegex(DibsError, "forbidden"):
             Worker(Client(self.url), ["mail"], lambda job: None).run()
-        until(lambda: self.dibs.all("hung up"), 1)
+        until(lambda: self.dibs.all("hung up"))
 
     def test_a_process_ends_though_a_session_is_held(self):
         script = """
@@ -654,7 +646,7 @@ while not worker._is_held:
         source = str(Path(__file__).parent.parent / "src")
         ended = subprocess.run([sys.executable, "-c", script, self.url], env={**os.environ, "PYTHONPATH": source}, timeout=30)
         self.assertEqual(ended.returncode, 0)
-        until(lambda: self.dibs.all("hung up"), 2)
+        until(lambda: self.dibs.all("hung up"))
 
     # ---- Forks, keys, fakes
 
@@ -671,10 +663,8 @@ while not worker._is_held:
                     os._exit(0)
                 try:
                     assert worker._lines and worker._lines._socket
-                    time.sleep(0.3)
                     kept = f"socket:[{os.fstat(worker._lines._socket.fileno()).st_ino}]"
-                    links = [os.readlink(f"/proc/{child}/fd/{n}") for n in os.listdir(f"/proc/{child}/fd") if int(n) > 2]
-                    self.assertNotIn(kept, links)
+                    until(lambda: kept not in sockets_of(child))
                 finally:
                     os.kill(child, signal.SIGKILL)
                     os.waitpid(child, 0)
@@ -743,10 +733,8 @@ while not worker._is_held:
     def test_a_fake_has_none_and_keeps_no_claim_waiting(self):
         fake = FakeDibs()
         Producer(fake.client, queue="mail").enqueue({})
-        began = time.monotonic()
-        with working(fake.client, lambda job: None):
+        with patient(CLAIMS_WAIT=60), working(fake.client, lambda job: None):
             fake.wait_until_done()
-            self.assertLess(time.monotonic() - began, 0.8)
         with self.assertRaisesRegex(DibsError, "route_not_found"):
             fake.client.hold("/sessions", {}, Lines(5))
 

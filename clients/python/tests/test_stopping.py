@@ -184,14 +184,18 @@ class CancelTest(unittest.TestCase):
 
     def test_run_that_is_cancelled_lets_its_handlers_end_and_takes_no_more_jobs(self):
         self.producer.enqueue({})
+        begun = asyncio.Event()
 
         async def handler(job: Job) -> str:
+            begun.set()
             await asyncio.sleep(0.5)
             return "whole"
 
         async def main() -> None:
+            running = asyncio.ensure_future(AsyncWorker(self.dibs.client, ["mail"], handler).run())
+            await begun.wait()
             with self.assertRaises(asyncio.TimeoutError):
-                await asyncio.wait_for(AsyncWorker(self.dibs.client, ["mail"], handler).run(), 0.2)
+                await asyncio.wait_for(running, 0.2)
             self.producer.enqueue({})
             await asyncio.sleep(0.3)
 
@@ -215,12 +219,15 @@ class CancelTest(unittest.TestCase):
     def test_a_second_cancel_makes_the_deadline_now(self):
         self.producer.enqueue({})
 
+        begun = asyncio.Event()
+
         async def handler(job: Job) -> None:
+            begun.set()
             await asyncio.sleep(1000)
 
         async def main() -> None:
             task = asyncio.ensure_future(AsyncWorker(self.dibs.client, ["mail"], handler, stop_seconds=1000).run())
-            await asyncio.sleep(0.2)
+            await begun.wait()
             for _ in range(2):
                 task.cancel()
                 await asyncio.sleep(0.1)
