@@ -202,14 +202,14 @@ func TestASessionThatFallsSilentIsResumed(t *testing.T) {
 		one.beat(nil)
 	}
 	worker := quiet(t, played.worker(nil))
-	worker.ShortenSession(5*time.Second, 300*time.Millisecond, time.Minute)
+	worker.ShortenSession(5*time.Second, 2*time.Second, time.Minute)
 	begin(t, worker)
 	held := played.holds(t, 2)
-	if after := held[1].came.Sub(held[0].came); !held[1].isResumed || held[1].id != "s-1" || after < 290*time.Millisecond {
+	if after := held[1].came.Sub(held[0].came); !held[1].isResumed || held[1].id != "s-1" || after < 1990*time.Millisecond {
 		t.Errorf("after %v, it asked for %s", after, held[1].id)
 	}
 	played.claimsWith(t, "s-1")
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(2500 * time.Millisecond)
 	if count := len(played.held()); count != 2 {
 		t.Errorf("a session with lines was asked for again: %d requests", count)
 	}
@@ -223,7 +223,7 @@ func TestClaimsWaitWhileASessionIsResumedThatWasSteady(t *testing.T) {
 			cut := make(chan struct{})
 			played.hold = func(one *holding) {
 				if one.n > 1 {
-					time.Sleep(time.Second)
+					time.Sleep(3 * time.Second)
 				}
 				one.open()
 				if one.n == 1 && one.beat(cut) {
@@ -237,7 +237,7 @@ func TestClaimsWaitWhileASessionIsResumedThatWasSteady(t *testing.T) {
 			played.claimsWith(t, "s-1")
 			close(cut)
 			played.holds(t, 2)
-			time.Sleep(1200 * time.Millisecond)
+			time.Sleep(3200 * time.Millisecond)
 			played.claimsWith(t, "s-1")
 			without := slices.IndexFunc(played.asked(), func(one asked) bool { return one.session == "" })
 			if (without < 0) != (head > time.Second) {
@@ -504,13 +504,13 @@ func TestASessionWithJobsIsResumedAgainAndAgainWhileAProxyKeepsLinesBack(t *test
 		<-one.client.Done()
 	}
 	worker := quiet(t, played.worker(handler))
-	worker.ShortenSession(200*time.Millisecond, time.Minute, 2*time.Second)
+	worker.ShortenSession(200*time.Millisecond, time.Minute, 4*time.Second)
 	begin(t, worker)
 	await(t, begun, "the job")
 	close(cut)
 	held := played.holds(t, 5)
 	for i, one := range held[2:] {
-		if pause := one.came.Sub(held[i+1].came); one.id != "s-1" || pause < 190*time.Millisecond || pause > time.Second {
+		if pause := one.came.Sub(held[i+1].came); one.id != "s-1" || pause < 190*time.Millisecond || pause > 3*time.Second {
 			t.Errorf("attempt %d came after %v, for %s", one.n, pause, one.id)
 		}
 	}
