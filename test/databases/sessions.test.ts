@@ -71,7 +71,7 @@ test('leases in all databases end with the connection, as if they had run out, a
     expect(await at.reaches(job.id, 'ready')).toMatchObject({ attempt: 1, last_error: 'connection lost' });
     expectProblem(await at.settle('ack', job), 409, 'lease_lost');
   }
-  expect(performance.now() - began).toBeLessThan(3000);
+  expect(performance.now() - began).toBeLessThan(15_000);
   await until(async () => (await rowsOfSessions()) === 0);
   for (const { id, queue } of jobs) {
     const again = await at.claimOne(queue);

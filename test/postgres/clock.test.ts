@@ -5,16 +5,16 @@ import type { Db } from '../../src/postgres/pool.ts';
 
 test('of several looks at the time of the database, the quickest counts', async () => {
   const AHEAD_MS = 3_600_000;
-  const waits = [300, 0, 300];
+  const waits = [1000, 0, 1000];
   const query = async () => {
-    const now = new Date(Date.now() + AHEAD_MS).toISOString();
+    const ms = waits.shift() as number;
     // A slow answer tells a time that is long over.
-    await sleep(waits.shift());
+    const now = new Date(Date.now() + AHEAD_MS - 100 * ms).toISOString();
+    await sleep(ms);
     return [{ now }];
   };
   const clock = databaseClock({ query } as unknown as Db);
   await clock.adjust();
   expect(waits).toEqual([]);
-  // A slow look would be off by 150 ms.
-  expect(Math.abs(clock.now() - Date.now() - AHEAD_MS)).toBeLessThan(100);
+  expect(Math.abs(clock.now() - Date.now() - AHEAD_MS)).toBeLessThan(10_000);
 });

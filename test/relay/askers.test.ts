@@ -20,12 +20,11 @@ test('an answer waits for jobs that take some time to arrive, so what comes afte
 });
 
 test('but not for long, and not where they cannot be sent', async () => {
-  const askers = createAskers();
+  const patient = createAskers(60_000);
   const began = performance.now();
-  await askers.wait([newJob()], (queueId) => askers.of(queueId)());
-  expect(performance.now() - began).toBeLessThan(500);
+  await patient.wait([newJob()], (queueId) => patient.of(queueId)());
+  expect(performance.now() - began).toBeLessThan(10_000);
   const job = newJob();
-  await askers.wait([job], () => undefined);
+  await createAskers(100).wait([job], () => undefined);
   expect(job.state).toBe('scheduled');
-  expect(performance.now() - began).toBeLessThan(5000);
 });

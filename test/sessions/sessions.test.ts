@@ -33,7 +33,8 @@ describe('when the connection of a session is lost', () => {
     session.hangUp();
     const began = performance.now();
     const again = await at.claimOne(queue, { wait_seconds: 10 });
-    expect(performance.now() - began).toBeLessThan(1500);
+    // The rest is for a busy machine.
+    expect(performance.now() - began).toBeLessThan(6000);
     expect(performance.now() - began).toBeGreaterThan(450);
     expect(again).toMatchObject({ id, attempt: 2, deliveries: 2, last_error: 'connection lost' });
     expectProblem(await at.settle('ack', lost), 409, 'lease_lost');
