@@ -221,9 +221,10 @@ describe('a paused queue', () => {
 
   test('keeps its leases: they are settled and rescued as before', async () => {
     await at.enqueueAll([{ queue }, { queue }]);
-    const [one, two] = await at.claim(queue, { limit: 2, lease_seconds: 0.3 });
+    const [one, two] = await at.claim(queue, { limit: 2 });
     await at.ok('POST', `/queues/${queue}/pause`);
     expect((await at.settle('ack', one)).status).toBe(200);
+    await at.settle('extend', two, { lease_seconds: 0.1 });
     await at.reaches(two.id, 'ready');
     expect(await at.claim(queue)).toEqual([]);
   });

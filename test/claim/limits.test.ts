@@ -152,9 +152,9 @@ describe('max_leased', () => {
   test('an extended lease counts, and a completed job that is kept does not', async () => {
     await at.configure(queue, { max_leased: 1, retention_seconds: 100 });
     await at.enqueueAll(many(2));
-    const job = await at.claimOne(queue, { lease_seconds: 1 });
+    const job = await at.claimOne(queue, { lease_seconds: 3 });
     expect((await at.settle('extend', job, { lease_seconds: 100 })).status).toBe(200);
-    await sleep(1300);
+    await sleep(3300);
     expect(await at.claim(queue)).toEqual([]);
     await at.settle('ack', job);
     await at.claimOne(queue);

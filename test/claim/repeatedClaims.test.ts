@@ -499,10 +499,10 @@ test('a claim whose row is locked holds up no enqueue and no ack of its queue', 
 test('a repeat finds a lease that was extended beyond its first end, and not those that ran out', async () => {
   const queue = at.newQueue();
   await at.enqueueAll([{ queue }, { queue }]);
-  const wish = newClaim({ limit: 2, lease_seconds: 1 });
+  const wish = newClaim({ limit: 2, lease_seconds: 3 });
   const [one] = await at.claim(queue, wish);
   const { body } = await at.settle('extend', one, { lease_seconds: 600 });
-  await sleep(1100);
+  await sleep(3100);
   const lease = { ...one, lease_expires_at: body.lease_expires_at };
   expect(await at.claim(queue, wish)).toEqual([lease]);
   expect(await moves(other).claim(queue, wish)).toEqual([lease]);

@@ -83,10 +83,11 @@ describe('a paused group', () => {
   test('holds a job whose lease runs out, and one whose backoff is over', async () => {
     await add(1);
     await add('other', { group: 'h' });
-    const jobs = await at.claim(queue, { limit: 2, lease_seconds: 0.3 });
+    const jobs = await at.claim(queue, { limit: 2 });
     await pause();
     await pause('h');
-    await at.settle('nack', jobs[1], { delay_seconds: 0.3 });
+    await at.settle('extend', jobs[0], { lease_seconds: 0.1 });
+    await at.settle('nack', jobs[1], { delay_seconds: 0.1 });
     for (const { id } of jobs) await at.reaches(id, 'blocked');
     await resume();
     await resume('h');

@@ -56,8 +56,8 @@ test.concurrent('a lease that ran out with no attempts left makes the job dead',
 
 test.concurrent('a lease that was extended is not rescued before its new end', async () => {
   await service.enqueue('extended');
-  const [lease] = (await service.claim('extended', { lease_seconds: 2 })) as [Claimed];
-  const { lease_expires_at } = await service.settle('extend', lease, { lease_seconds: 4 });
+  const [lease] = (await service.claim('extended', { lease_seconds: 4 })) as [Claimed];
+  const { lease_expires_at } = await service.settle('extend', lease, { lease_seconds: 6 });
   const [again] = (await service.claim('extended', { wait_seconds: 20 })) as [Claimed];
   expect(Date.parse(again.lease_expires_at) - 600_000).toBeGreaterThanOrEqual(
     Date.parse(lease_expires_at) - 1,
