@@ -10,8 +10,11 @@ import { until } from '../support/until.ts';
 
 /** A client could send this much in a second. */
 const SENT_BYTES = 24 * 2 ** 20;
-/** A packet or two, and what Node reads ahead. */
-const READ_BYTES = 512 * 1024;
+/**
+ * A packet or two, and what Node reads ahead while it makes the answer. That may be 64 KiB of a body, twice: 0.8 MB where each
+ * byte is a chunk.
+ */
+const READ_BYTES = 2 * 2 ** 20;
 
 let app: Awaited<ReturnType<typeof buildApp>>;
 let url: string;
