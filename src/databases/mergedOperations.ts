@@ -2,7 +2,7 @@ import { operationNotFound, Refusal, unavailable } from '../errors.ts';
 import type { Operation, OperationList, OperationName, OperationPage } from '../verbs/operations.ts';
 import { askAll, type Part } from './merged.ts';
 
-/** Operations of all databases, newest first. Ids ascend over all databases. */
+/** Operations of all databases, newest first, as far as the clocks of the databases agree: by their ids. */
 export function mergedListOperations(parts: readonly Part<'listOperations'>[]) {
   return async (request: OperationPage): Promise<OperationList> => {
     const { answers, ...away } = await askAll(parts, ({ verbs }) => verbs.listOperations(request));

@@ -142,9 +142,14 @@ test('a new queue of a batch whose follower joins another one is created beside 
 
 test('batches of all databases are listed, newest first', async () => {
   const made: string[] = [];
-  for (const queue of ['here', 'there', 'here']) made.unshift((await create({ queue })).id);
-  const { batches } = await at.ok('GET', '/batches?limit=3');
-  expect(batches.map(({ id }: Json) => id)).toEqual(made);
+  for (const queue of ['here', 'there', 'third']) made.push((await create({ queue })).id);
+  const listed = async (limit: number) =>
+    (await at.ok('GET', `/batches?limit=${limit}`)).batches.map(({ id }: Json) => id);
+  const all = await listed(100);
+  expect(all).toEqual(expect.arrayContaining(made));
+  // Each database has a clock of its own. Their ids are by these clocks.
+  expect(all).toEqual(all.toSorted().toReversed());
+  expect(await listed(3)).toEqual(all.slice(0, 3));
   const { jobs } = await at.ok('GET', `/jobs?batch=${made[1]}`);
   expect(jobs).toEqual([]);
 });
