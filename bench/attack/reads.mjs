@@ -14,13 +14,13 @@ const QUEUES = 40;
 async function prepare(url) {
   const http = client(url, 4);
   for (let q = 0; q < QUEUES; q++) await http.post('/jobs', { queue: `own-${q}`, delay_seconds: 3600 });
-  const { id } = await http.post('/batches', { queue: 'looked-at' });
+  const { body: batch } = await http.post('/batches', { queue: 'looked-at' });
   const body = JSON.stringify({
-    jobs: Array(1000).fill({ queue: 'looked-at', delay_seconds: 3600, batch: id }),
+    jobs: Array(1000).fill({ queue: 'looked-at', delay_seconds: 3600, batch: batch.id }),
   });
   for (let i = 0; i < JOBS; i += 1000) await http.post('/jobs/batch', body);
   http.close();
-  return id;
+  return batch.id;
 }
 
 async function reading(url, readers, pathOf) {
