@@ -49,7 +49,7 @@ test('a replica that is killed ends the connections of its sessions within 3 s, 
   const tookMs = performance.now() - began;
   expect(again).toMatchObject({ id: job.id, attempt: 2, last_error: 'connection lost' });
   expect(tookMs).toBeGreaterThan(1000);
-  // The rest is for a busy machine.
+  // 4 s are promised. A busy machine may take longer.
   expect(tookMs).toBeLessThan(12_000);
 });
 

@@ -77,6 +77,7 @@ def working(client, handler, **options):
 
 
 def until(look, limit=10):
+    """Looks again and again, for `limit` seconds at most, until it sees something."""
     end = time.monotonic() + limit
     while not look():
         if time.monotonic() > end:
