@@ -9,7 +9,7 @@ from typing import Any
 from .answers import extended_of, results_of
 from .errors import ConnectionFailed, DibsError, passes
 from .job import JobSignal
-from .run import Run
+from .run import Run, pause_after
 from .state import MOST_ITEMS, WorkerState
 
 
@@ -24,14 +24,14 @@ class Extending(WorkerState):
 
     def _beat(self, now: float) -> float:
         """Extends the leases that are due, those that are due soon with them. Tells when the next one is."""
-        due = [run for run in self._runs if run.beats() and run.due() <= now + run.seconds * 0.03]
+        due = [run for run in self._runs if run.beats() and run.is_near(now)]
         for run in due:
             if run.state == "running" and now > run.lease_ends:
                 self._signal(run, "lease_expired")
+        batch = [run for run in due if not run.report][:MOST_ITEMS]
         # A report that is refused must not spoil the extends of others.
         for run in [one for one in due if one.report]:
             self._extend_and_report(run)
-        batch = [run for run in due if not run.extending][:MOST_ITEMS]
         if batch:
             items = [
                 {"id": run.id, "lease_token": run.lease["lease_token"], "lease_seconds": run.seconds} for run in batch
@@ -40,7 +40,9 @@ class Extending(WorkerState):
             self._extend(batch, lambda limit: results_of(self._client.settle_jobs(body, timeout=limit), "extends", len(items)))
         return min([now + 60] + [run.due() for run in self._runs if run.beats()])
 
-    def _extend(self, runs: list[Run], send: Callable[[float], Any]) -> None:
+    def _extend(
+        self, runs: list[Run], send: Callable[[float], Any], told: Callable[[BaseException | None], None] | None = None
+    ) -> None:
         """A slow answer counts. Without one, the extend is sent again soon: it may be that only this request hangs."""
         sent = time.monotonic()
         shortest = min(run.seconds for run in runs)
@@ -61,18 +63,25 @@ class Extending(WorkerState):
         def answered(results: Any, error: BaseException | None) -> None:
             if overdue in self._overdue:
                 self._overdue.remove(overdue)
-            for i, run in enumerate(runs):
-                if error is None:
-                    self._extend_answered(run, results[i], sent)
-                elif run.turn == turns[run]:
-                    run.failed(error)
-            if error is not None:
+            if error is None:
+                self._failed([run for run, result in zip(runs, results) if not self._is_known(run, result, sent)], None)
+            else:
+                self._failed([run for run in runs if run.turn == turns[run]], error)
                 self._observe({"type": "retrying", "request": "extend", "error": error})
+            if told:
+                told(error)
             free()
 
         self._send(lambda: send(max(1.0, min(shortest, LONGEST_REQUEST))), answered)
 
-    def _extend_answered(self, run: Run, result: Any, sent: float) -> None:
+    def _failed(self, runs: list[Run], error: BaseException | None) -> None:
+        """They have one pause, so that they go together again."""
+        now, pause = time.monotonic(), pause_after(max((run.failures for run in runs), default=0), error)
+        for run in runs:
+            run.failed(now, pause)
+
+    def _is_known(self, run: Run, result: Any, sent: float) -> bool:
+        """Whether the answer says what became of the lease."""
         status = result["status"]
         if status == 200:
             run.extended(sent)
@@ -82,8 +91,7 @@ class Extending(WorkerState):
             run.lost = True
             if run.state == "running":
                 self._signal(run, "lease_lost")
-        else:
-            run.failed(None)
+        return status in (200, 404, 409)
 
     def _report(self, run: Run, value: Any) -> None:
         if self._is_child():
@@ -103,25 +111,26 @@ class Extending(WorkerState):
         assert run.report
         value, waiting = run.report
         run.report = None
+        body: Any = {"lease_token": run.lease["lease_token"], "lease_seconds": run.seconds, "progress": value}
+        refusal: BaseException | None = None
 
         def send(limit: float) -> Any:
-            error: BaseException | None = None
-            body: Any = {"lease_token": run.lease["lease_token"], "lease_seconds": run.seconds, "progress": value}
+            nonlocal refusal
             try:
                 return [extended_of(self._client.extend_lease(run.id, body, timeout=limit))]
-            except BaseException as failure:
-                is_lost = isinstance(failure, DibsError) and failure.code in ("job_not_found", "lease_lost")
-                is_told = not isinstance(failure, (DibsError, ConnectionFailed)) or not passes(failure, "settle")
-                if not is_told and run.state == "running":
-                    with self._changed:
-                        newer = run.report or (value, [])
-                        run.report = (newer[0], [*waiting, *newer[1]])
-                        waiting.clear()
+            except BaseException as error:
+                if isinstance(error, (DibsError, ConnectionFailed)) and passes(error, "settle"):
                     raise
-                error = failure
+                refusal = error
+                is_lost = isinstance(error, DibsError) and error.code in ("job_not_found", "lease_lost")
                 return [{"status": 409 if is_lost else 500}]
-            finally:
-                for heard in waiting:
-                    heard.append(error)
 
-        self._extend([run], send)
+        def told(error: BaseException | None) -> None:
+            if error is not None and run.state == "running":
+                newest = run.report or (value, [])
+                run.report = (newest[0], [*waiting, *newest[1]])
+                return
+            for heard in waiting:
+                heard.append(error or refusal)
+
+        self._extend([run], send, told)

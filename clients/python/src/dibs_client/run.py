@@ -16,6 +16,11 @@ LONGEST_PAUSE = 3.0
 DOUBTED = 1.0
 
 
+def pause_after(failures: int, error: BaseException | None) -> float:
+    """Before an extend that failed is sent again."""
+    return min(backoff(failures, error), LONGEST_PAUSE * (1 + chance() / 3))
+
+
 class Run:
     """Where a job of this worker stands.
 
@@ -70,13 +75,19 @@ class Run:
         self.failures = 0
         self.is_confirmed = True
 
-    def failed(self, error: BaseException | None) -> None:
+    def failed(self, now: float, pause: float) -> None:
         """It is sent again soon, while there is something left of the lease, and after that, too."""
-        self.extend_at = time.monotonic() + min(self.seconds / 6, backoff(self.failures, error), LONGEST_PAUSE * (1 + chance() / 3))
+        self.extend_at = now + min(self.seconds / 6, pause)
         self.failures += 1
 
     def beats(self) -> bool:
         return self.state != "done" and not self.lost and not self.extending
 
     def due(self) -> float:
-        return 0 if self.report or self.is_in_doubt else self.extend_at
+        """A report goes at once. After a failure, it waits for the extend that is sent again."""
+        is_at_once = self.is_in_doubt or (self.report and self.failures == 0)
+        return 0 if is_at_once else self.extend_at
+
+    def is_near(self, now: float) -> bool:
+        """Whether it is due, or soon enough to go with others. A pause after a failure is kept."""
+        return self.due() <= now + (self.seconds * 0.03 if self.failures == 0 else 0)
