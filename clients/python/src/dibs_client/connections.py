@@ -59,11 +59,12 @@ class Connections:
                 connection.sock.settimeout(timeout)
                 return connection
             connection.close()
+        # Without a port, `http.client` would take the last group of an address of IPv6 for one.
         if self._is_tls:
             context = self._context or ssl.create_default_context()
-            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
+            connection = http.client.HTTPSConnection(self._host, self._port or 443, timeout=timeout, context=context)
         else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+            connection = http.client.HTTPConnection(self._host, self._port or 80, timeout=timeout)
         _open.add(connection)
         return connection
 
