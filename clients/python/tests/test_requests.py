@@ -1,5 +1,6 @@
 """Which failures pass (docs/workers.md), what a client refuses, times, and secrets."""
 
+import contextlib
 import json
 import math
 import socket
@@ -7,6 +8,7 @@ import threading
 import time
 import traceback
 import unittest
+from unittest import mock
 
 from support import answering, page, problem
 
@@ -36,6 +38,25 @@ def chain_of(error: BaseException | None) -> str:
         return ""
     own = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error)) + repr(getattr(error, "doc", ""))
     return own + chain_of(error.__cause__) + chain_of(error.__context__)
+
+
+@contextlib.contextmanager
+def answering_early(answer):
+    """A server that reads the head of a request and not its body. Yields its URL."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        connection, _ = server.accept()
+        with connection:
+            while b"\r\n\r\n" not in connection.recv(10_000, socket.MSG_PEEK):
+                pass
+            connection.sendall(answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    thread.join()
 
 
 class PassingTest(unittest.TestCase):
@@ -105,6 +126,31 @@ class PassingTest(unittest.TestCase):
             self.assertNotIsInstance(error, ConnectionFailed)
             self.assertEqual(decisions(error)[0], False)
 
+    def test_a_refusal_that_comes_before_the_body_is_sent_is_heard(self):
+        """The other side reads the head, answers, and hangs up. 16 MiB are more than the sockets hold."""
+        for status, expected in ((413, (False, False, False)), (503, (True, True, True))):
+            _, headers, text = problem(status, "early")
+            head = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "content-length": str(len(text))}.items())
+            answer = f"HTTP/1.1 {status} early\r\n{head}\r\n{text}".encode()
+            with answering_early(answer) as url:
+                client = Client(url)
+                error = failure_of(lambda: client.enqueue_job({"payload": "x" * (16 << 20)}))
+                self.assertEqual((error.code, decisions(error)), ("early", expected))
+                self.assertEqual(len(client._connections._idle), 0)
+
+    def test_a_connection_that_breaks_before_the_body_is_sent_and_has_no_answer_is_a_failure_that_passes(self):
+        with answering_early(b"") as url:
+            error = failure_of(lambda: Client(url).enqueue_job({"payload": "x" * (16 << 20)}))
+            self.assertEqual(decisions(error), (True, True, True))
+            self.assertRegex(str(error), "BrokenPipeError|ConnectionResetError")
+
+    def test_a_context_of_tls_that_cannot_be_made_is_a_failure_that_passes(self):
+        """The machine may be short of files at this moment."""
+        with mock.patch("ssl.create_default_context", side_effect=OSError("too many open files")):
+            error = failure_of(lambda: Client("https://localhost:1").get_queue("mail"))
+        self.assertEqual(decisions(error), (True, True, True))
+        self.assertIn("too many open files", str(error))
+
     def test_a_worker_whose_settings_cannot_be_sent_ends(self):
         with self.assertRaises(TypeError):
             Worker(Client("http://127.0.0.1:1"), [object()], lambda job: None).run()  # type: ignore[list-item]
@@ -159,6 +205,11 @@ class KeyTest(unittest.TestCase):
         for env in ({}, {"DIBS_URL": ""}):
             connection = Client.from_env(env)._connections.take(1)
             self.assertEqual((connection.host, connection.port), ("127.0.0.1", 8080))
+
+    def test_an_address_of_ipv6_without_a_port_has_the_one_of_its_scheme(self):
+        for url, port in (("https://[2001:db8::10]", 443), ("http://[2001:db8::10]/under", 80), ("http://[2001:db8::10]:81", 81)):
+            connection = Client(url)._connections.take(1)
+            self.assertEqual((connection.host, connection.port), ("2001:db8::10", port))
 
     def test_a_url_that_can_be_none_is_refused_and_shows_no_secret(self):
         for url in (

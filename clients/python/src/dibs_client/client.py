@@ -128,33 +128,52 @@ class Client(Operations):
         key: str | None,
         lines: Lines | None,
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        connection = self._connections.take(limit)
         try:
-            if lines:
-                lines.connect(connection)
-            connection.request(method, target, body=data, headers=headers)
-            response = connection.getresponse()
-            if lines and 200 <= response.status < 300:
-                lines.begin(response)
-                return response, b""
-            text = response.read()
+            return self._exchange(method, target, data, headers, limit, lines)
         except Exception as error:
-            connection.close()
             said = line(error)
             failure = ConnectionFailed(without(key, f"{method} {self._connections.origin}{target}: {said}"))
             if not key or key not in said:
                 failure.__cause__ = error
+        # It is raised here, so that it has no context: that may quote the key.
+        raise failure
+
+    def _exchange(
+        self, method: str, target: str, data: bytes | None, headers: dict[str, str], limit: float, lines: Lines | None
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = self._connections.take(limit)
+        try:
+            if lines:
+                lines.connect(connection)
+            response = _response(connection, method, target, data, headers)
+            if lines and 200 <= response.status < 300:
+                lines.begin(response)
+                return response, b""
+            text = response.read()
         except BaseException:
             connection.close()
             raise
+        if response.will_close or lines:  # Whoever hangs up must reach no other request.
+            connection.close()
         else:
-            if response.will_close or lines:  # Whoever hangs up must reach no other request.
-                connection.close()
-            else:
-                self._connections.give(connection)
-            return response, text
-        # It is raised here, so that it has no context: that may quote the key.
-        raise failure
+            self._connections.give(connection)
+        return response, text
+
+
+def _response(
+    connection: http.client.HTTPConnection, method: str, target: str, data: bytes | None, headers: dict[str, str]
+) -> http.client.HTTPResponse:
+    """A refusal may come before all of the body is sent: then the other side reads no more, and hangs up."""
+    try:
+        connection.request(method, target, body=data, headers=headers)
+    except (BrokenPipeError, ConnectionResetError) as error:
+        try:
+            response = connection.getresponse()
+        except Exception:
+            raise error from None
+        response.will_close = True
+        return response
+    return connection.getresponse()
 
 
 def _check(target: str, headers: dict[str, str]) -> None:
