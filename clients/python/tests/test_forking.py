@@ -12,7 +12,7 @@ import unittest
 
 from support import answering, sockets_of, until
 
-from dibs_client import AsyncProducer, Client, ConnectionFailed, Producer, Worker
+from dibs_client import AsyncProducer, Client, ConnectionFailed, Job, Producer, Worker
 from dibs_client.testing import FakeDibs
 
 
@@ -189,6 +189,28 @@ class ForkTest(unittest.TestCase):
         self.assertTrue(thread.is_alive())
         worker.stop()
         thread.join(10)
+
+    def test_a_signal_that_a_child_of_a_handler_gets_is_its_own(self):
+        """As `multiprocessing.Process.terminate` sends it: the worker of the parent hears SIGTERM and goes on."""
+        for before, expected in ((signal.SIG_DFL, -signal.SIGTERM), (lambda *_: os._exit(7), 7)):
+            dibs = FakeDibs()
+            Producer(dibs.client, queue="mail").enqueue({})
+
+            def handler(job: Job) -> int:
+                reads, writes = os.pipe()
+                child = in_child(lambda: os.write(writes, b".") and time.sleep(60) or 0)
+                os.read(reads, 1)
+                os.kill(child, signal.SIGTERM)
+                worker.stop()
+                return ended(child)
+
+            outer = signal.signal(signal.SIGTERM, before)
+            try:
+                worker = Worker(dibs.client, ["mail"], handler, stop_seconds=100)
+                worker.run_until_signal()
+            finally:
+                signal.signal(signal.SIGTERM, outer)
+            self.assertEqual(dibs.jobs[0].result, expected)
 
 
 if __name__ == "__main__":
