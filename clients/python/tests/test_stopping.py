@@ -129,6 +129,25 @@ class StopTest(unittest.TestCase):
         worker.run()
         self.assertEqual(events, ["claimed", "started", "ended", "settled", "stopping", "stopped"])
 
+    def test_an_observer_may_write_into_what_it_is_told_and_a_handler_into_its_lease(self):
+        def observe(event):
+            for job in event.pop("jobs", [event.pop("job", {})]):
+                job.clear()
+            event.clear()
+
+        def handler(job: Job) -> str:
+            seen.append(job.lease["id"])
+            job.lease.clear()
+            job.progress(1)
+            raise ValueError("no such customer")
+
+        seen: list[str] = []
+        self.producer.enqueue({})
+        with self.assertLogs("dibs_client") as logs, working(self.dibs.client, handler, observe=observe):
+            self.dibs.wait_until_done()
+        self.assertEqual((self.dibs.jobs[0].state, self.dibs.jobs[0].progress, seen), ("dead", 1, ["job-1"] * 5))
+        self.assertRegex(logs.output[-1], "job job-1 of queue mail failed at attempt 5 of 5 and is dead: ValueError")
+
     def test_ctrl_c_in_run_is_a_graceful_stop_and_is_raised_at_the_end(self):
         for error in (KeyboardInterrupt, SystemExit):
             self.producer.enqueue({})

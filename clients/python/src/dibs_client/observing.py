@@ -26,7 +26,7 @@ class Observing:
     def tell(self, event: Event) -> None:
         is_heard = self._only is None or event["type"] in self._only
         if is_heard and self._events.qsize() < _MOST_EVENTS:
-            self._events.put(event)
+            self._events.put(_copied(event))
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._tell_all, daemon=True)
@@ -44,3 +44,13 @@ class Observing:
                 self._observer(event)
             except BaseException:  # Whatever it ends with, it is told the next event.
                 pass
+
+
+def _copied(event: Event) -> Event:
+    """An observer may write into it, and into its jobs."""
+    copy = dict(event)
+    if "job" in event:
+        copy["job"] = dict(event["job"])
+    if "jobs" in event:
+        copy["jobs"] = [dict(job) for job in event["jobs"]]
+    return copy

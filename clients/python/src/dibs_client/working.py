@@ -24,7 +24,7 @@ class Working(Extending):
         if run.signal:
             self._handled(run, after_signal(run, JobSignal(run.signal)))
         else:
-            run.job = Job(run.lease, None, lambda value: self._report(run, value))
+            run.job = Job(dict(run.lease), None, lambda value: self._report(run, value))
             self._begin(run)
 
     def _begin(self, run: Run) -> None:
