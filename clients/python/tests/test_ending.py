@@ -5,8 +5,9 @@ import os
 import pickle
 import threading
 import unittest
+from typing import Any
 
-from support import working
+from support import until, working
 
 from dibs_client import Ack, AsyncWorker, DibsError, Job, Nack, Producer, Release
 from dibs_client.job import as_outcome, second_word, settlement
@@ -70,6 +71,76 @@ class EndingTest(unittest.TestCase):
                 self.producer.enqueue({})
                 self.dibs.wait_until_done()
         self.assertEqual([job.state for job in self.dibs.jobs], ["dead", "dead", "completed"])
+
+    def test_an_error_whose_text_hangs_holds_up_no_other_job(self):
+        asked, left = threading.Event(), threading.Event()
+
+        class Hanging(Exception):
+            def __str__(self) -> str:
+                asked.set()
+                left.wait()
+                return "at last"
+
+        def handler(job: Job) -> None:
+            if job.payload == "hangs":
+                raise Hanging
+
+        with working(self.dibs.client, handler):
+            self.producer.enqueue({"payload": "hangs"})
+            asked.wait()
+            try:
+                self.producer.enqueue({})
+                until(lambda: self.dibs.jobs[1].state == "completed")
+            finally:
+                left.set()
+            self.dibs.wait_until_done()
+        self.assertIn("at last", self.dibs.jobs[0].error or "")
+
+    def test_what_a_handler_ends_with_is_asked_nothing_under_the_lock_of_the_worker(self):
+        """Also when Dibs refuses what was said first."""
+        owned: list[bool] = []
+
+        def asked(text: str) -> str:
+            owned.append(worker._changed._is_owned())  # type: ignore[attr-defined]
+            return text
+
+        class Talking(Exception):
+            def __str__(self) -> str:
+                return asked("an error")
+
+        class TalkingNack(Nack):
+            def __str__(self) -> str:
+                return asked("a nack")
+
+        class TalkingResult(dict):
+            def items(self) -> Any:
+                return {"a": asked("a result")}.items()
+
+        def nack() -> Nack:
+            error = TalkingNack("", delay_seconds=-1)
+            error.__cause__ = Talking()
+            return error
+
+        def handler(job: Job) -> Any:
+            if job.payload == "result":
+                return TalkingResult(a=1)
+            raise Talking if job.payload == "error" else nack()
+
+        request = self.dibs.client.request
+
+        def refusing(method: str, path: str, body: Any = None, **options: Any) -> Any:
+            if '"delay_seconds": -1' in str(body):
+                raise DibsError({"type": "urn:problem-type:dibs:invalid_request", "status": 400, "code": "invalid_request"})
+            return request(method, path, body, **options)
+
+        self.dibs.client.request = refusing  # type: ignore[method-assign]
+        for payload in ("result", "error", "nack"):
+            self.producer.enqueue({"payload": payload})
+        with working(self.dibs.client, handler) as worker:
+            self.dibs.wait_until_done()
+        self.assertEqual([job.state for job in self.dibs.jobs], ["completed", "dead", "dead"])
+        self.assertRegex(self.dibs.jobs[2].error or "", "a nack.*an error(.|\n)*the nack was refused")
+        self.assertEqual(set(owned), {False})
 
     def test_a_worker_without_threads_gives_its_job_back_and_goes_on(self):
         start = threading.Thread.start

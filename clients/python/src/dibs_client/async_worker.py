@@ -12,6 +12,7 @@ from .handling import after_signal, decoded
 from .job import Ack, Job, Release, is_a
 from .run import Run
 from .signals import heard_by
+from .state import Settlement
 from .threads import Threads
 from .worker import Worker
 
@@ -80,7 +81,7 @@ class AsyncWorker(Worker):
 
         if not self._in_loop(start):
             self.stop(0)
-            self._handled(run, Release())
+            self._handled(run, Settlement(run, Release()))
 
     def _tell(self, run: Run) -> None:
         self._in_loop(lambda: run.task and run.task.cancel())

@@ -10,7 +10,7 @@ from .errors import DibsError, backoff, passes
 from .job import Release
 from .run import Run
 from .session import Holding
-from .state import FLUSH, Claim
+from .state import FLUSH, Claim, Settlement
 
 
 class Claiming(Holding):
@@ -89,7 +89,7 @@ class Claiming(Holding):
             run = Run(job, session=claim.session, is_doubtful=is_doubtful)
             self._runs.add(run)
             if self._phase != "running":
-                self._settle(run, Release())
+                self._settle(Settlement(run, Release()))
 
     def _claim_failed(self, error: BaseException) -> None:
         claim = self._claim

@@ -102,10 +102,20 @@ def settlement(lease: dict[str, Any], outcome: Ack | Nack | Release) -> tuple[Ac
     """The outcome, its verb, and the item of `POST /jobs/settle` as JSON. What cannot be written becomes a nack that says so."""
     item = {"id": lease["id"], "lease_token": lease["lease_token"]}
     try:
+        outcome = _plain(outcome)
         verb, more = _item(outcome)
         return outcome, verb, json.dumps({**item, **more}, allow_nan=False)
     except BaseException as error:
         return settlement(lease, second_word(outcome, f"it cannot be written as JSON: {line(error)}"))
+
+
+def _plain(outcome: Ack | Nack | Release) -> Ack | Nack | Release:
+    """A nack of a class of the user's own is asked once."""
+    if not is_a(outcome, Nack):
+        return outcome
+    kind = Undecodable if is_a(outcome, Undecodable) else Nack
+    text = text_of(outcome)  # type: ignore[arg-type]
+    return kind(text, retry=bool(outcome.retry), delay_seconds=outcome.delay_seconds, enqueue=outcome.enqueue)  # type: ignore[union-attr]
 
 
 def _item(outcome: Ack | Nack | Release) -> tuple[str, dict[str, Any]]:

@@ -126,4 +126,4 @@ class Settling(Claiming):
         if is_forbidden or one.is_last:
             self._done(one.run)
         else:
-            self._settle(one.run, second_word(one.outcome, str(error)), is_last=True)
+            self._settle(Settlement(one.run, second_word(one.outcome, str(error)), is_last=True))

@@ -45,11 +45,11 @@ class Claim:
 
 
 class Settlement:
-    """What a worker has to say of a job that it has done."""
+    """What a worker has to say of a job that it has done. To make one asks what the handler ended with: not under the lock."""
 
-    def __init__(self, run: Run, outcome: Ack | Nack | Release, *, is_last: bool) -> None:
+    def __init__(self, run: Run, ended_with: Ack | BaseException, *, is_last: bool = False) -> None:
         self.run = run
-        self.outcome, self.verb, self.text = settlement(run.lease, outcome)
+        self.outcome, self.verb, self.text = settlement(run.lease, as_outcome(ended_with))
         #: When it is refused, nothing else is said.
         self.is_last = is_last
         #: It was sent before, and no answer came: it may count already.
@@ -159,12 +159,11 @@ class WorkerState:
                 run.job.should_end.set()
             self._tell(run)
 
-    def _settle(self, run: Run, ended_with: Ack | BaseException, *, is_last: bool = False) -> None:
-        run.state = "settling"
-        said = Settlement(run, as_outcome(ended_with), is_last=is_last)
+    def _settle(self, said: Settlement) -> None:
+        said.run.state = "settling"
         self._outbox.append(said)
         if isinstance(said.outcome, Nack):
-            self._observe(failed(run, said.outcome))
+            self._observe(failed(said.run, said.outcome))
 
     def _done(self, run: Run) -> None:
         run.state = "done"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from .job import Release
 from .settling import Settling
 from .signals import heard_by
-from .state import FLUSH, LAST
+from .state import FLUSH, LAST, Settlement
 from .times import seconds
 from .working import Working
 
@@ -175,7 +175,7 @@ class Worker(Settling, Working):
                 self._signal(run, "stopping")
         if ends[1] <= now:
             for run in self._working():
-                self._settle(run, Release())
+                self._settle(Settlement(run, Release()))
         if ends[2] <= now:
             self._phase = "stopped"
         return [end for end in ends if end > now]

@@ -10,6 +10,7 @@ from .extending import Extending
 from .handling import after_signal, decoded, end_child
 from .job import Ack, Job, JobSignal, Release
 from .run import Run
+from .state import Settlement
 
 
 class Working(Extending):
@@ -22,7 +23,7 @@ class Working(Extending):
             return
         run.is_begun = True
         if run.signal:
-            self._handled(run, after_signal(run, JobSignal(run.signal)))
+            self._handled(run, _said(run, after_signal(run, JobSignal(run.signal))))
         else:
             run.job = Job(dict(run.lease), None, lambda value: self._report(run, value))
             self._begin(run)
@@ -31,7 +32,7 @@ class Working(Extending):
         try:
             threading.Thread(target=self._work, args=[run], daemon=True).start()
         except RuntimeError:  # No more threads: another worker may have one.
-            self._handled(run, Release(delay_seconds=1))
+            self._handled(run, Settlement(run, Release(delay_seconds=1)))
 
     def _work(self, run: Run) -> None:
         assert run.job
@@ -51,16 +52,22 @@ class Working(Extending):
         if self._is_child():
             end_child(failure)
         self._observe({"type": "ended", "job": run.lease, "seconds": time.monotonic() - began, "error": failure})
+        said = _said(run, outcome)
         with self._changed:
-            self._handled(run, outcome)
+            self._handled(run, said)
             self._has_changed()
 
-    def _handled(self, run: Run, outcome: Any) -> None:
+    def _handled(self, run: Run, said: Settlement | None) -> None:
         run.ended.set()
         if run.state != "running":
             return  # It was released meanwhile, because the worker's time was over.
-        if outcome is not None:
-            self._settle(run, outcome)
+        if said:
+            self._settle(said)
         else:
             self._done(run)
             self._observe({"type": "lost", "job": run.lease, "verb": None})
+
+
+def _said(run: Run, outcome: Any) -> Settlement | None:
+    """Nothing is said of a lease that is lost."""
+    return None if outcome is None else Settlement(run, outcome)
