@@ -6,6 +6,7 @@ import threading
 import time
 import unittest
 from typing import Any
+from unittest import mock
 
 from dibs_client import Ack, AsyncProducer, Client, ConnectionFailed, DibsError, Job, Producer, Worker
 from dibs_client.testing import FakeDibs
@@ -159,6 +160,15 @@ class RepeatsTest(unittest.TestCase):
         with self.assertRaisesRegex(TimeoutError, "batch-1 has not ended within 0.2 s: it is open"):
             Producer(client).batch_by_id("batch-1").wait(0.2)
         self.assertLess(len(client.sent), 20)
+
+    def test_a_wait_whose_time_is_over_while_dibs_is_away_says_so_and_why(self):
+        with self.assertRaisesRegex(TimeoutError, "the batch b has not ended within 0.2 s: .*it broke") as error:
+            Producer(Answering(LOST)).batch_by_id("b").wait(0.2)
+        self.assertIs(error.exception.__cause__, LOST)
+
+    def test_a_dibs_that_is_away_for_longer_than_a_producer_repeats_ends_a_wait_before_its_time(self):
+        with mock.patch("dibs_client.batch._WAIT", 0), self.assertRaises(ConnectionFailed):
+            Producer(Answering(LOST), retry_seconds=0.2).batch_by_id("b").wait(1000)
 
     def test_a_wait_of_no_time_looks_once(self):
         client = Answering({"id": "b", "state": "succeeded"})

@@ -318,6 +318,15 @@ class TimesTest(unittest.TestCase):
                 Client(url).get_queue("mail", timeout=limit)
             self.assertIsInstance(failure_of(lambda: Client(url, timeout=0).get_queue("mail")), ConnectionFailed)
 
+    def test_a_time_of_a_query_has_no_exponent(self):
+        """Dibs would refuse it: a wait that is all but over."""
+        paths = []
+        with answering(lambda method, path, headers: paths.append(path) or (200, {}, "{}")) as url:
+            for given in (9.5e-05, 1e-300, 0.25, 20.0, 20):
+                Client(url).get_batch("b", wait_seconds=given)
+        self.assertEqual([float(path.split("=")[1]) for path in paths], [0, 0, 0.25, 20, 20])
+        self.assertNotRegex("".join(paths), "e-")
+
     def test_retry_after_counts_for_a_minute_at_most(self):
         for given, expected in (("2", 2), ("1e400", 60), ("99999999999", 60), ("-5", 0), ("nan", 0), ("Fri, 31 Dec 1999", 0)):
             with answering(lambda *_: page(503, **{"retry-after": given})) as url:

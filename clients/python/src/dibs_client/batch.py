@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import times
 from .answers import batch_of
-from .errors import DibsError, backoff
+from .causes import line
+from .errors import DibsError, backoff, passes
 
 if TYPE_CHECKING:
     from .producer import AsyncProducer, Producer
@@ -103,17 +104,28 @@ class _Wait:
             held = min(_WAIT, max(0.0, self._end - began))
             return batch_of(self._batch._client.get_batch(id, wait_seconds=held))
 
-        batch = producer._repeat(send, given_up, end=self._end, held=_WAIT)
+        # If not, the producer gives up before that, and tells its error.
+        is_last = self._end <= time.monotonic() + _WAIT + producer._retry_seconds
+        try:
+            batch = producer._repeat(send, given_up, end=self._end, held=_WAIT)
+        except Exception as error:
+            if not is_last or not passes(error, "enqueue"):
+                raise
+            times.wait(given_up, self._end - time.monotonic())
+            raise self._too_late(line(error)) from error
         if batch["state"] in ("succeeded", "ended"):
             return batch
         now = time.monotonic()
         if now >= self._end:
-            raise TimeoutError(f"the batch {id} has not ended within {self._timeout} s: it is {batch['state']}")
+            raise self._too_late(f"it is {batch['state']}")
         # A Dibs that stops answers at once.
         self._early = self._early + 1 if now - began < held / 2 else 0
         if self._early:
             times.wait(given_up, min(backoff(self._early, None), self._end - now))
         return None
+
+    def _too_late(self, why: str) -> TimeoutError:
+        return TimeoutError(f"the batch {self._batch.id} has not ended within {self._timeout} s: {why}")
 
 
 class AsyncBatchHandle:

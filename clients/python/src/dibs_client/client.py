@@ -202,6 +202,9 @@ def _read(method: str, path: str, response: http.client.HTTPResponse, text: byte
 
 
 def _text(value: Any) -> str:
+    """In a query, Dibs takes no exponent."""
+    if isinstance(value, float):
+        return f"{value:.3f}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
