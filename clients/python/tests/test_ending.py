@@ -147,7 +147,7 @@ class EndingTest(unittest.TestCase):
         refused = []
 
         def sometimes(thread):
-            if len(refused) < 6 and thread.daemon and getattr(thread, "_target", None).__name__ in ("_work", "act"):
+            if len(refused) < 6 and thread._args and thread._args[0].__name__ in ("_work", "act"):
                 refused.append(thread)
                 raise RuntimeError("can't start new thread")
             start(thread)

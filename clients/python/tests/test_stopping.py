@@ -1,6 +1,7 @@
 """`stop` may be called whenever and wherever. To interrupt or cancel `run` is a graceful stop."""
 
 import asyncio
+import contextvars
 import logging
 import math
 import os
@@ -10,9 +11,9 @@ import threading
 import time
 import unittest
 
-from support import answering, page, working
+from support import answering, page, problem, working
 
-from dibs_client import AsyncProducer, AsyncWorker, Client, Job, Producer, Worker
+from dibs_client import AsyncProducer, AsyncWorker, Client, DibsError, Job, Producer, Worker
 from dibs_client.testing import FakeDibs
 
 
@@ -355,9 +356,30 @@ class CancelTest(unittest.TestCase):
             time.sleep(3)
             self.assertLessEqual(len(requests) - count, 1)
 
-    def test_handlers_and_producers_see_the_context_of_their_callers(self):
-        import contextvars
+    def test_what_a_worker_calls_sees_the_context_of_the_caller_of_run(self):
+        tenant = contextvars.ContextVar("tenant", default="nobody")
+        seen = set()
 
+        def see(what):
+            seen.add((what, tenant.get()))
+
+        def handler(job: Job) -> None:
+            see("handler")
+            worker.stop()
+
+        def run() -> None:
+            tenant.set("acme")
+            worker.run()
+
+        self.producer.enqueue({})
+        worker = Worker(self.dibs.client, ["mail"], handler, observe=lambda event: see("observer"))
+        contextvars.copy_context().run(run)
+        with answering(lambda *_: problem(403, "forbidden")) as url, self.assertRaises(DibsError):
+            worker = Worker(Client(url, key=lambda: see("key")), ["mail"], handler)  # type: ignore[arg-type, return-value]
+            contextvars.copy_context().run(run)
+        self.assertEqual(seen, {(what, "acme") for what in ("handler", "observer", "key")})
+
+    def test_handlers_and_producers_see_the_context_of_their_callers(self):
         tenant = contextvars.ContextVar("tenant")
         seen = []
 

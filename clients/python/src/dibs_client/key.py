@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import os
 import re
 import threading
@@ -11,6 +10,7 @@ from typing import Any
 
 from .causes import line
 from .errors import ConnectionFailed
+from .threads import thread
 from .times import wait
 
 KeyFunction = Callable[[], "str | None"]
@@ -55,17 +55,16 @@ class Key:
         over = threading.Event()
         answers: list[str | None] = []
         failures: list[BaseException] = []
-        context = contextvars.copy_context()
 
         def act() -> None:
             try:
-                answers.append(_sendable(context.run(function)))
+                answers.append(_sendable(function()))
             except BaseException as error:
                 failures.append(error)
             over.set()
 
         try:
-            threading.Thread(target=act, daemon=True).start()
+            thread(act).start()
         except RuntimeError as error:
             raise ConnectionFailed(f"the key function got no thread: {error}") from error
         if not wait(over, limit):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Container
 from queue import SimpleQueue
 from typing import Any
 
+from .threads import thread
+
 Event = dict[str, Any]
 
 #: Events beyond that are not told: the observer is too slow.
@@ -29,7 +31,7 @@ class Observing:
             self._events.put(_copied(event))
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._tell_all, daemon=True)
+        self._thread = thread(self._tell_all)
         self._thread.start()
 
     def end(self, limit: float) -> None:

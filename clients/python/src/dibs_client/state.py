@@ -20,6 +20,7 @@ from .lines import Lines
 from .observing import Event, Observing
 from .reporting import TOLD, Reporter, failed
 from .run import Run
+from .threads import thread
 from .times import seconds
 
 #: Dibs takes so many items in a request.
@@ -186,7 +187,7 @@ class WorkerState:
                 self._has_changed()
 
         try:
-            threading.Thread(target=act, daemon=True).start()
+            thread(act).start()
         except RuntimeError as error:
             answered(None, ConnectionFailed(f"the request got no thread: {error}"))
             self._has_changed()

@@ -11,6 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 
+def thread(function: Callable[..., object], *given: Any) -> threading.Thread:
+    """A daemon that calls the function in a copy of the context of whoever makes it. It is not started."""
+    return threading.Thread(target=contextvars.copy_context().run, args=[function, *given], daemon=True)
+
+
 class Threads:
     """At most so many daemon threads. None is kept when there is nothing to do, and a fork begins with none.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import os
 import queue
 import socket
@@ -14,6 +13,7 @@ from .job import Release
 from .settling import Settling
 from .signals import heard_by
 from .state import FLUSH, LAST, Settlement
+from .threads import thread
 from .times import seconds
 from .working import Working
 
@@ -82,8 +82,7 @@ class Worker(Settling, Working):
         self._process = os.getpid()
         if self._name is None:
             self._name = f"{socket.gethostname()[:200]}:{self._process}"
-        context = contextvars.copy_context()
-        return threading.Thread(target=context.run, args=[self._pump, over], daemon=True)
+        return thread(self._pump, over)
 
     def _hasten(self, interruptions: int) -> bool:
         """Each interruption of `run` makes the end come sooner. Tells whether it is worth waiting for."""

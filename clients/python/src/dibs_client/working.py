@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -11,6 +10,7 @@ from .handling import after_signal, decoded, end_child
 from .job import Ack, Job, JobSignal, Release
 from .run import Run
 from .state import Settlement
+from .threads import thread
 
 
 class Working(Extending):
@@ -30,7 +30,7 @@ class Working(Extending):
 
     def _begin(self, run: Run) -> None:
         try:
-            threading.Thread(target=self._work, args=[run], daemon=True).start()
+            thread(self._work, run).start()
         except RuntimeError:  # No more threads: another worker may have one.
             self._handled(run, Settlement(run, Release(delay_seconds=1)))
 
