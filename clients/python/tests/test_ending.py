@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pickle
+import sys
 import threading
 import unittest
 from typing import Any
@@ -12,7 +13,7 @@ from support import until, working
 from dibs_client import Ack, AsyncWorker, DibsError, Job, Nack, Producer, Release
 from dibs_client.job import as_outcome, second_word, settlement
 from dibs_client.testing import FakeDibs
-from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS
+from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS, Mute
 
 LEASE = {"id": "job-1", "lease_token": "t"}
 
@@ -196,6 +197,30 @@ class OutcomeTest(unittest.TestCase):
 
 
 class ChildTest(unittest.TestCase):
+    def test_a_forked_child_ends_whatever_its_handler_ends_with(self):
+        class Codeless(SystemExit):
+            code = property(lambda self: 1 / 0)  # type: ignore[assignment]
+
+        class Broken:
+            def __getattr__(self, name: str) -> Any:
+                raise KeyboardInterrupt
+
+        dibs = FakeDibs()
+        ends = {"mute": Mute, "codeless": Codeless, "told": lambda: ValueError("no such customer"), "exit": lambda: SystemExit(7)}
+        for name in ends:
+            Producer(dibs.client, queue="mail").enqueue({"payload": name})
+
+        def handler(job: Job) -> int:
+            child = os.fork()
+            if child == 0:
+                sys.stdout = sys.stderr = Broken()  # type: ignore[assignment]
+                raise ends[job.payload]()
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        with working(dibs.client, handler):
+            dibs.wait_until_done()
+        self.assertEqual([job.result for job in dibs.jobs], [1, 1, 1, 7])
+
     def test_progress_in_a_forked_child_is_refused(self):
         """Progress of a forked child would wait for a thread that it has not."""
         dibs = FakeDibs()

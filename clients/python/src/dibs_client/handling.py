@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from .causes import line
@@ -42,15 +43,23 @@ def after_signal(run: Run, error: BaseException) -> Any:
 
 def end_child(failure: BaseException | None) -> None:
     """The handler has forked, and this is the child. It ends where its handler ends: the job belongs to the parent."""
-    status = 0
-    if isinstance(failure, SystemExit):
-        status = failure.code if isinstance(failure.code, int) else int(failure.code is not None)
-    elif failure is not None:
+    status = 1
+    try:
+        with suppress(BaseException):
+            status = _status(failure)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(BaseException):
+                stream.flush()
+    finally:
+        os._exit(status)
+
+
+def _status(failure: BaseException | None) -> int:
+    """As a program would end."""
+    if failure is None:
+        return 0
+    if not is_a(failure, SystemExit):
         traceback.print_exception(failure)
-        status = 1
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            pass
-    os._exit(status & 0xFF)
+        return 1
+    code = failure.code  # type: ignore[attr-defined]
+    return (code if is_a(code, int) else int(code is not None)) & 0xFF
