@@ -1,6 +1,7 @@
 """Whatever a handler ends with is a result. The conformance suite plays more odd ends: clients/python/odd_ends.py."""
 
 import asyncio
+import functools
 import os
 import pickle
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 from support import until, working
 
-from dibs_client import Ack, AsyncWorker, DibsError, Job, Nack, Producer, Release
+from dibs_client import Ack, AsyncWorker, DibsError, Job, Nack, Producer, Release, Worker
 from dibs_client.job import as_outcome, second_word, settlement
 from dibs_client.testing import FakeDibs
 from odd_ends import ASYNC_ODD_ENDS, ODD_ENDS, Mute
@@ -161,6 +162,26 @@ class EndingTest(unittest.TestCase):
         finally:
             threading.Thread.start = start
         self.assertEqual((self.dibs.jobs[0].state, len(refused)), ("completed", 6))
+
+
+class CoroutineTest(unittest.TestCase):
+    def test_a_worker_of_threads_takes_no_coroutine_function(self):
+        """All its jobs would be dead: a coroutine is no result."""
+
+        async def handler(job: Job, *more: Any) -> None:
+            pass
+
+        class Handler:
+            async def __call__(self, job: Job) -> None:
+                pass
+
+        client = FakeDibs().client
+        for wrong in (handler, functools.partial(handler, more=1), Handler()):
+            with self.assertRaisesRegex(ValueError, "AsyncWorker"):
+                Worker(client, ["mail"], wrong)
+            AsyncWorker(client, ["mail"], wrong)
+        with self.assertRaisesRegex(ValueError, "AsyncWorker"):
+            Worker(client, ["mail"], lambda job: None, middleware=[handler])
 
 
 class OutcomeTest(unittest.TestCase):

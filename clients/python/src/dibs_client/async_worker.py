@@ -20,6 +20,8 @@ from .worker import Worker
 class AsyncWorker(Worker):
     """A Worker whose handler is a coroutine function. When a handler should end, its task is cancelled: `job.signal` says why."""
 
+    _takes_coroutines = True
+
     def __init__(self, client: Client, queues: Sequence[str], handler: Callable[[Job], Awaitable[Any]], **options: Any) -> None:
         super().__init__(client, queues, handler, **options)
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import sys
 import traceback
@@ -20,6 +21,11 @@ Middleware = Callable[[Job, Callable[[], Any]], Any]
 
 def around(outer: Middleware, inner: Handler) -> Handler:
     return lambda job: outer(job, lambda: inner(job))
+
+
+def is_coroutine_function(given: Any) -> bool:
+    """Or an object that is called like one."""
+    return any(map(inspect.iscoroutinefunction, (given, getattr(given, "__call__", None))))
 
 
 def decoded(decode: Callable[[str], Any], job: Job) -> Any:

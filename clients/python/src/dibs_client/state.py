@@ -14,7 +14,7 @@ from typing import Any
 
 from .client import Client
 from .errors import ConnectionFailed
-from .handling import Handler, Middleware, around
+from .handling import Handler, Middleware, around, is_coroutine_function
 from .job import Ack, Nack, Release, as_outcome, settlement
 from .lines import Lines
 from .observing import Event, Observing
@@ -64,6 +64,8 @@ class Settlement:
 class WorkerState:
     """Where a worker stands. Whoever changes it holds `_changed`."""
 
+    _takes_coroutines = False
+
     def __init__(
         self,
         client: Client,
@@ -85,6 +87,8 @@ class WorkerState:
             raise ValueError("concurrency must be a whole number from 1 to 1000")
         if not isinstance(session, bool):
             raise ValueError("session must be True or False")
+        if not self._takes_coroutines and any(map(is_coroutine_function, [handler, *middleware])):
+            raise ValueError("a handler or middleware that is a coroutine function is for AsyncWorker")
         self._resume_seconds = seconds("resume_seconds", resume_seconds)
         if self._resume_seconds > 60:
             raise ValueError("resume_seconds must be 60 at most")
