@@ -64,6 +64,7 @@ class Settling(Claiming):
                 self._batch_failed(batch, error)
                 if claim:
                     claim.is_repeated = True
+                    self._claim_not_before = max(self._claim_not_before, self._settle_not_before)
                     if not passes(error, "claim") and self._claim is claim:
                         self._claim = None  # What was refused were settlements. The claim goes by itself.
                 return

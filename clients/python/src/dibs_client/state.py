@@ -144,6 +144,11 @@ class WorkerState:
         is_expecting = self._claims_wait_until > time.monotonic()
         return self._phase == "running" and not self._is_claiming and not is_expecting and self._free() > 0
 
+    def _may_carry(self, now: float) -> bool:
+        """A claim that is repeated goes by itself: Dibs may fail at the settlement that carried it."""
+        is_repeated = self._claim is not None and self._claim.is_repeated
+        return self._may_claim() and self._claim_not_before <= now and not is_repeated
+
     def _free(self) -> int:
         return self._concurrency - len(self._working())
 

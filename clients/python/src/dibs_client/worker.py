@@ -140,7 +140,7 @@ class Worker(Settling, Working):
             if due_at > now:
                 wakes.append(due_at)
             else:
-                self._send_settlements(self._may_claim() and self._claim_not_before <= now)
+                self._send_settlements(self._may_carry(now))
         is_closable = self._phase == "stopping" and self._claim and not self._is_closing and not self._carries
         if is_closable:
             if now > self._close_until:

@@ -1,4 +1,4 @@
-"""Extends and reports that fail are sent again after a pause, and those that failed together go together."""
+"""What fails for a while is sent again after a pause, and what failed together goes together again."""
 
 import threading
 import time
@@ -7,20 +7,42 @@ from typing import Any
 
 from support import working
 
-from dibs_client import ConnectionFailed, DibsError, Job, Producer, Worker
+from dibs_client import Ack, ConnectionFailed, DibsError, Job, Producer, Worker
 from dibs_client.run import Run
+from dibs_client.state import Settlement
 from dibs_client.testing import FakeDibs
 
 BUSY = DibsError({"type": "urn:problem-type:dibs:unavailable", "status": 503, "code": "unavailable"}, retry_after=1)
 
 
-class PauseTest(unittest.TestCase):
-    """A worker that does not run: each look is one of the test."""
+def watched() -> tuple[Worker, list[Any]]:
+    """A worker that does not run, and what tells it the answer of each request: each look is one of the test."""
+    worker = Worker(FakeDibs().client, ["mail"], lambda job: None, session=False)
+    sent: list[Any] = []
+    worker._send = lambda request, answered: sent.append(answered)  # type: ignore[method-assign]
+    return worker, sent
 
+
+class SettleTest(unittest.TestCase):
+    def test_a_claim_that_a_failed_settlement_carried_waits_out_the_pause_too_and_then_goes_by_itself(self):
+        """A settlement at which Dibs always fails keeps nobody from claiming."""
+        worker, sent = watched()
+        worker._phase = "running"
+        run = Run({"id": "job-1", "lease_token": "t", "lease_seconds": 3600}, session=None, is_doubtful=False)
+        worker._runs.add(run)
+        worker._settle(Settlement(run, Ack()))
+        worker._look()
+        sent[0](None, BUSY)
+        again = worker._look()
+        self.assertEqual(len(sent), 1)
+        time.sleep(max(0, again - time.monotonic()))
+        worker._look()
+        self.assertEqual((len(sent), worker._is_settling, worker._is_claiming, worker._carries), (3, True, True, False))
+
+
+class ExtendTest(unittest.TestCase):
     def setUp(self) -> None:
-        self.worker = Worker(FakeDibs().client, ["mail"], lambda job: None)
-        self.worker._send = lambda request, answered: self.sent.append(answered)  # type: ignore[method-assign]
-        self.sent: list[Any] = []
+        self.worker, self.sent = watched()
 
     def run_with(self, lease_seconds: float = 3600) -> Run:
         """Its extend is due."""
