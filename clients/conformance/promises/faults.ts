@@ -205,6 +205,27 @@ promise(GROUP, 'while Dibs is away, a worker tries again and again, but not in a
   expect(stage.proxy.exchanges.length).toBeGreaterThanOrEqual(2);
 });
 
+promise(
+  GROUP,
+  'progress that cannot be sent is sent again, but not in a hurry',
+  async (stage) => {
+    const id = await stage.enqueue({ progress: [{ percent: 10 }], ms: 60_000 });
+    const extended = () => stage.proxy.exchanges.filter((one) => extendedIn(one).includes(id));
+    stage.proxy.harm((one) => {
+      if (!extendedIn(one).includes(id)) return undefined;
+      return extended().length % 2 === 0 ? 'cut' : { status: 503 };
+    });
+    stage.start({ lease_seconds: 60 });
+    const first = await stage.request((one) => extendedIn(one).includes(id));
+    await until(() => performance.now() - first.at > 4000);
+    expect(extended().length).toBeLessThanOrEqual(40);
+    expect(extended().length).toBeGreaterThanOrEqual(2);
+    stage.proxy.heal();
+    await until(async () => (await stage.job(id)).progress?.percent === 10);
+  },
+  { needs: ['progress'] },
+);
+
 promise(GROUP, 'a connection that breaks while the claim waits is made again', async (stage) => {
   const worker = stage.start({ wait_seconds: 60 });
   await stage.request(waits);

@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts';
 import { DibsError, isTemporary } from './errors.ts';
 import type { Observer, SignalCode } from './events.ts';
 import { extendLease, type SettleResult, settleJobs } from './generated.ts';
-import type { Run } from './run.ts';
+import type { Report, Run } from './run.ts';
 import { listIn } from './shape.ts';
 import { after, type Timer } from './timer.ts';
 
@@ -48,6 +48,7 @@ export class Heartbeat {
   /** Sends progress with an extend. */
   report(run: Run, value: unknown): Promise<void> {
     const heard = new Promise<void>((resolve, reject) => {
+      if (run.lost || run.state !== 'running') throw run.signal.reason ?? new Error('the job has ended');
       const done = (error?: unknown) => (error === undefined ? resolve() : reject(error));
       run.report = { value, done: [...(run.report?.done ?? []), done] };
       this.schedule();
@@ -67,7 +68,7 @@ export class Heartbeat {
     for (const run of due)
       if (run.state === 'running' && at > run.leaseEndsAt) this.#signal(run, 'lease_expired');
     // A report that is refused must not spoil the extends of others.
-    for (const run of due) if (run.report) void this.#extendAndReport(run);
+    for (const run of due) if (run.report) void this.#extendAndReport(run, run.report);
     const others = due.filter((run) => !run.extending).slice(0, MOST);
     if (others.length > 0) void this.#extend(others);
     this.schedule();
@@ -85,26 +86,23 @@ export class Heartbeat {
     });
   }
 
-  async #extendAndReport(run: Run): Promise<void> {
-    const { job, report } = run;
+  async #extendAndReport(run: Run, report: Report): Promise<void> {
+    const { id, lease_token, lease_seconds } = run.job;
     run.report = undefined;
     await this.#send([run], async (timeoutSeconds) => {
-      const { id, lease_token, lease_seconds } = job;
-      const body = { lease_token, lease_seconds, progress: report?.value };
+      const body = { lease_token, lease_seconds, progress: report.value };
       try {
         const answer = await extendLease(this.#client, id, body, { timeoutSeconds });
         listIn({ extends: [answer] }, 'extends');
-        for (const done of report?.done ?? []) done();
+        for (const done of report.done) done();
         return [{ ...answer, status: 200 }];
       } catch (error) {
-        if (isTemporary(error) && run.state === 'running') {
-          run.report = {
-            value: run.report?.value ?? report?.value,
-            done: [...(report?.done ?? []), ...(run.report?.done ?? [])],
-          };
+        if (isTemporary(error) && run.state === 'running' && !run.lost) {
+          const { value, done } = run.report ?? { value: report.value, done: [] };
+          run.report = { value, done: [...report.done, ...done] };
           throw error;
         }
-        for (const done of report?.done ?? []) done(error);
+        for (const done of report.done) done(run.lost ? run.signal.reason : error);
         if (!(error instanceof DibsError) || !OVER.includes(error.code)) throw error;
         return [{ id, status: error.status, problem: error.problem }];
       }
@@ -119,16 +117,18 @@ export class Heartbeat {
     const shortest = Math.min(...runs.map((run) => run.job.lease_seconds));
     const turns = new Map(runs.map((run) => [run, run.beginExtend()]));
     const isLatest = (run: Run) => run.extendTurn === turns.get(run);
+    // One for all: with one for each, the soonest of a thousand would come at once, and take the others with it.
+    const random = Math.random();
     const overdue = after(Math.min(shortest / 3, PATIENCE_SECONDS) * 1000, () => {
       for (const run of runs) if (isLatest(run)) run.extending = false;
       this.schedule();
     });
     try {
       const results = await send(Math.max(1, Math.min(shortest, LONGEST_REQUEST_SECONDS)));
-      for (const [i, run] of runs.entries()) this.#answered(run, results[i], sentAt);
+      for (const [i, run] of runs.entries()) this.#answered(run, results[i], sentAt, random);
     } catch (error) {
       let longest = 0;
-      for (const run of runs.filter(isLatest)) longest = Math.max(longest, this.#failed(run, error));
+      for (const run of runs.filter(isLatest)) longest = Math.max(longest, this.#failed(run, error, random));
       this.#observe({ type: 'retrying', request: 'extend', error, seconds: longest / 1000 });
     } finally {
       overdue.clear();
@@ -137,7 +137,7 @@ export class Heartbeat {
     }
   }
 
-  #answered(run: Run, result: SettleResult | undefined, sentAt: number): void {
+  #answered(run: Run, result: SettleResult | undefined, sentAt: number, random: number): void {
     const status = result?.status ?? 500;
     if (status === 200) {
       run.extended(sentAt);
@@ -145,13 +145,15 @@ export class Heartbeat {
     } else if (status === 404 || status === 409) {
       run.lost = true;
       if (run.state === 'running') this.#signal(run, 'lease_lost');
-    } else this.#failed(run, undefined);
+      run.dropReport();
+    } else this.#failed(run, undefined, random);
   }
 
   /** Tries again soon, while there is something left of the lease, and after that: the lease may still be there. */
-  #failed(run: Run, error: unknown): number {
-    const longest = LONGEST_PAUSE_MS * (1 + Math.random() / 3);
-    const ms = Math.min((run.job.lease_seconds * 1000) / 6, backoffMs(run.extendFailures, error), longest);
+  #failed(run: Run, error: unknown, random: number): number {
+    const longest = LONGEST_PAUSE_MS * (1 + random / 3);
+    const backoff = backoffMs(run.extendFailures, error, () => random);
+    const ms = Math.min((run.job.lease_seconds * 1000) / 6, backoff, longest);
     run.extendFailures++;
     run.extendAt = now() + ms;
     return ms;
@@ -159,6 +161,7 @@ export class Heartbeat {
 }
 
 const beats = (run: Run) => run.state !== 'done' && !run.lost && !run.extending;
-/** A report goes at once. An expired lease is noticed when it ends. */
-const dueAt = (run: Run) => (run.report ? 0 : run.extendAt);
-const isNear = (run: Run, at: number) => dueAt(run) <= at + run.job.lease_seconds * 30;
+/** A report goes at once, unless the last extend failed. An expired lease is noticed when it ends. */
+const dueAt = (run: Run) => (run.report && run.extendFailures === 0 ? 0 : run.extendAt);
+/** Extends go a little early to go together. Those with a report go alone. */
+const isNear = (run: Run, at: number) => dueAt(run) <= at + (run.report ? 0 : run.job.lease_seconds * 30);

@@ -24,7 +24,7 @@ export interface Job<Payload = unknown> {
   readonly lease: LeasedJob;
   /** Fires when the handler should end. `signal.reason` is a `JobSignal` with a `code`. */
   readonly signal: AbortSignal;
-  /** Tells people who look at the job how far it is. Resolves when Dibs has it. */
+  /** Tells people who look at the job how far it is. Resolves when Dibs has it. Rejects when the lease is lost. */
   progress(value: unknown): Promise<void>;
 }
 

@@ -74,6 +74,12 @@ export class Run {
     this.#confirm();
   }
 
+  /** Nobody sends its report any more. */
+  dropReport(): void {
+    for (const done of this.report?.done ?? []) done(this.signal.reason);
+    this.report = undefined;
+  }
+
   /** Its session has ended. Dibs takes the lease back in a moment: only extends tell when it has. */
   doubt(): void {
     this.#isDoubted = true;

@@ -75,8 +75,10 @@ export class Settling {
       );
       const jobs = withClaim && !answer.problem ? listIn<LeasedJob>(answer, 'jobs') : [];
       this.#failures = 0;
+      // One for all: what goes again goes together.
+      const random = Math.random();
       for (const [i, { items }] of parts.entries())
-        for (const [j, settlement] of items.entries()) this.#answered(settlement, results[i]?.[j]);
+        for (const [j, settlement] of items.entries()) this.#answered(settlement, results[i]?.[j], random);
       if (withClaim) this.#answeredClaim(jobs, answer.problem);
     } catch (error) {
       this.#batchFailed(batch, error);
@@ -98,7 +100,7 @@ export class Settling {
     else if (this.#claiming.open) this.#claiming.claimed(this.#claiming.open, jobs);
   }
 
-  #answered(settlement: Settlement, result: SettleResult | undefined): void {
+  #answered(settlement: Settlement, result: SettleResult | undefined, random: number): void {
     const { run, verb, isRepeated } = settlement;
     const status = result?.status ?? 500;
     const isOver = isLeaseOver(result?.problem?.code ?? '');
@@ -112,7 +114,7 @@ export class Settling {
       const error = new DibsError(
         (result?.problem ?? { status, code: 'internal', detail: 'no result' }) as Problem,
       );
-      if (isTemporary(error)) this.#again(settlement, error);
+      if (isTemporary(error)) this.#again(settlement, error, random);
       else this.#refused(settlement, error);
     }
   }
@@ -134,8 +136,8 @@ export class Settling {
     } else for (const settlement of batch) this.#refused(settlement, error as DibsError);
   }
 
-  #again(settlement: Settlement, error: unknown): void {
-    const ms = backoffMs(settlement.failures++, error);
+  #again(settlement: Settlement, error: unknown, random: number): void {
+    const ms = backoffMs(settlement.failures++, error, () => random);
     if (mayBeDone(error)) settlement.isRepeated = true;
     settlement.notBefore = now() + ms;
     this.#outbox.add(settlement);

@@ -253,6 +253,6 @@ export class Worker<Payload = unknown> {
   #done(run: Run): void {
     run.state = 'done';
     this.#runs.delete(run);
-    for (const done of run.report?.done.splice(0) ?? []) done();
+    run.dropReport();
   }
 }
