@@ -11,6 +11,11 @@ test('an error is told with its causes in its first line, and its stack below', 
   expect(stack.every((one) => /^\s+at /.test(one))).toBe(true);
 });
 
+test('an error of a million line breaks is told without delay', () => {
+  const error = new Error(`${'\n'.repeat(2 ** 20)}end`);
+  expect(errorText(error)).toMatch(/^Error: \n+…\n +at /);
+});
+
 describe('causes', () => {
   test.each<[string, unknown, string]>([
     ['of a group stand side by side', new AggregateError([new Error('a'), new Error('b')], ''), 'a; b'],

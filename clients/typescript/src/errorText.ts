@@ -4,6 +4,8 @@ const MOST_OF_FIRST = 12_000;
 const MOST_OF_CAUSE = 1000;
 const MOST_CAUSES = 8;
 const NO_TEXT = 'a value that has no text';
+/** Where the stack begins below a text. `\s` would try many line breaks again from each of them. */
+export const STACK = /\n[ \t]+at /;
 
 /** What a value has may throw when it is read. */
 function tried<T>(read: () => T, otherwise: T): T {
@@ -58,6 +60,6 @@ export function errorText(error: unknown): string {
   const message = messageOf(error);
   if (typeof name !== 'string' || typeof stack !== 'string') return message;
   const head = message === NO_TEXT ? name : `${name}: ${message}`;
-  const trace = stack.search(/\n\s+at /);
+  const trace = stack.search(STACK);
   return clean(cut(trace < 0 ? head : head + stack.slice(trace), MOST)) || NO_TEXT;
 }

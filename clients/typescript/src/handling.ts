@@ -1,4 +1,4 @@
-import { messageOf } from './errorText.ts';
+import { messageOf, STACK } from './errorText.ts';
 import type { WorkerEvent } from './events.ts';
 import type { LeasedJob } from './generated.ts';
 import { Nack, type Outcome, outcomeOf, ownOutcome, Release, Undecodable } from './outcome.ts';
@@ -28,7 +28,7 @@ export function outcomeAfterSignal(run: Run, error: unknown): Outcome | undefine
 /** What a nack means for its job. */
 export function failureOf({ job, signalled }: Run, nack: Nack): WorkerEvent {
   // Below the text of an error, its stack.
-  const [text = ''] = messageOf(nack).split(/\n\s+at /);
+  const [text = ''] = messageOf(nack).split(STACK);
   const reason =
     nack instanceof Undecodable ? 'its payload cannot be decoded: see last_error' : oneLine(text);
   const isDead = nack.retry === false || job.attempt >= job.max_attempts;
