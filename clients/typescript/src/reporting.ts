@@ -86,7 +86,7 @@ function reporter(logger: Logger): Observer {
       restsUntil = now + REST_MS;
     }
     const line = lineOf(event);
-    if (line) logger[line.level](line.message, line.fields);
+    return line && logger[line.level](line.message, line.fields);
   };
 }
 
@@ -102,8 +102,7 @@ export function observerOf({
   return (event) => {
     for (const tell of all)
       try {
-        const heard: unknown = tell(event);
-        if (heard instanceof Promise) heard.catch(() => undefined);
+        Promise.resolve(tell(event)).catch(() => undefined);
       } catch {
         // See above.
       }
