@@ -125,6 +125,71 @@ test('an answer that is not 2xx is an error with its code, and the key is sent',
   expect(sent?.get('authorization')).toBe('Bearer dibs_key');
 });
 
+test('an endless answer is a ConnectionError, and is read no further', async () => {
+  const part = new Uint8Array(2 ** 20).fill(120);
+  let isHungUp = false;
+  const endless = () =>
+    new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(part),
+      cancel() {
+        isHungUp = true;
+      },
+    });
+  const client = new Client({ fetch: async () => new Response(endless()) });
+  await expect(getJob(client, 'a')).rejects.toThrow('the answer is longer than 64 MiB');
+  expect(isHungUp).toBe(true);
+});
+
+test('the scheme of a URL may be in large letters', () => {
+  expect(new Client({ url: 'HTTPS://Dibs.example/' }).url).toBe('https://Dibs.example');
+});
+
+test('a job whose queue is undefined goes into the queue of its producer', async () => {
+  const dibs = new FakeDibs();
+  const producer = new Producer(dibs.client, { queue: 'mail' });
+  await producer.enqueue({ queue: undefined });
+  expect(dibs.enqueued('mail')).toHaveLength(1);
+});
+
+test('options that are changed later change no producer and no worker that has them', async () => {
+  const dibs = new FakeDibs();
+  const produced = { queue: 'mail' };
+  const producer = new Producer(dibs.client, produced);
+  const payloads: unknown[] = [];
+  const worked = { queues: ['mail'], waitSeconds: 0.05, decode: () => 'as given' };
+  const worker = new Worker(dibs.client, worked, ({ payload }) => void payloads.push(payload));
+  produced.queue = 'other';
+  worked.decode = () => 'later';
+  await producer.enqueue({});
+  const running = worker.run();
+  await until(() => payloads.length > 0);
+  await worker.stop();
+  await running;
+  expect(payloads).toEqual(['as given']);
+});
+
+test('a repeat sends what the first request sent, whatever became of the payload meanwhile', async () => {
+  const payload = { n: 1 };
+  const bodies: unknown[] = [];
+  const fetch = async (_: unknown, init?: RequestInit) => {
+    bodies.push(init?.body);
+    payload.n++;
+    if (bodies.length === 1) throw new Error('it broke');
+    return new Response('{"id":"a","jobs":[{"id":"a"}]}');
+  };
+  const producer = new Producer(new Client({ fetch: fetch as typeof globalThis.fetch }));
+  for (const enqueue of [
+    () => producer.enqueue({ payload }),
+    () => producer.enqueueAll([{ payload }]),
+    () => producer.batch({ queue: 'q', jobs: [{ payload }] }),
+  ]) {
+    bodies.length = 0;
+    await enqueue();
+    expect(bodies).toHaveLength(2);
+    expect(bodies[1]).toBe(bodies[0]);
+  }
+});
+
 test('without DIBS_URL it is the Dibs of this machine', () => {
   for (const env of [{}, { DIBS_URL: '' }]) expect(Client.fromEnv(env).url).toBe('http://127.0.0.1:8080');
 });
@@ -141,6 +206,10 @@ test('what can never be sent is an error at once', async () => {
     expect(() => new Client({ url }), url).toThrow(TypeError);
   for (const timeoutSeconds of [Number.NaN, -1, '5' as never])
     expect(() => new Client({ timeoutSeconds }), String(timeoutSeconds)).toThrow(RangeError);
+  for (const timeoutSeconds of [Number.NaN, -1, '5' as never, null as never])
+    await expect(getJob(client, 'a', { timeoutSeconds })).rejects.toThrow(RangeError);
+  for (const resumeSeconds of [Number.NaN, -1, 61, '10' as never, null as never])
+    expect(() => new Worker(client, { queues: ['q'], resumeSeconds }, () => undefined)).toThrow(RangeError);
   expect(requests).toBe(0);
 });
 
@@ -226,6 +295,21 @@ describe('over node:http', () => {
   ])('an answer that breaks off %s is a ConnectionError', async (_, breakOff) => {
     const { client } = await serving((__, response) => breakOff(response));
     await expect(getJob(client, 'a')).rejects.toBeInstanceOf(ConnectionError);
+  });
+
+  test('an endless answer is a ConnectionError, and is read no further', async () => {
+    const part = 'x'.repeat(2 ** 20);
+    let hangUp: () => void;
+    const hungUp = new Promise<void>((resolve) => {
+      hangUp = resolve;
+    });
+    const { client } = await serving((_, response) => {
+      response.on('close', hangUp);
+      const more = () => response.write(part, (error) => error || more());
+      more();
+    });
+    await expect(getJob(client, 'a', { timeoutSeconds: 600 })).rejects.toThrow('longer than 64 MiB');
+    await hungUp;
   });
 
   test('no answer in time is a ConnectionError that says so', async () => {

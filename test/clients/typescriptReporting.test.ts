@@ -5,7 +5,6 @@ import { observerOf } from '../../clients/typescript/src/reporting.ts';
 const fail = (): never => {
   throw new Error('no matter');
 };
-// biome-ignore lint/suspicious/noThenProperty: a thenable that is no promise.
 const thenable = (then: (resolve: unknown, reject: (error: unknown) => void) => void) => ({ then });
 
 /** Whatever it rejects with and nobody hears fails the run. */

@@ -78,6 +78,7 @@ export class Client implements Caller {
   // biome-ignore lint/suspicious/noExplicitAny: the operation that calls it says what it answers.
   async request(call: Call, options: CallOptions = {}): Promise<any> {
     const { signal, timeoutSeconds, heard } = options;
+    checkTime('timeoutSeconds', timeoutSeconds);
     const headers = headersOf(call);
     const body = call.body instanceof RawJson ? call.body.text : JSON.stringify(call.body);
     const ended = new AbortController();

@@ -1,5 +1,5 @@
 import { BatchHandle, batchOf } from './batch.ts';
-import type { Caller, CallOptions } from './caller.ts';
+import { type Caller, type CallOptions, RawJson } from './caller.ts';
 import { createBatch, enqueueJob, enqueueJobs, type Job, type JobSpec } from './generated.ts';
 import type { EnqueueOptions, NewBatch, ProducerOptions } from './producerOptions.ts';
 import { type Repeat, repeatFor } from './repeat.ts';
@@ -8,6 +8,9 @@ import { listIn } from './shape.ts';
 
 /** Jobs of one request, at most. */
 const MOST = 1000;
+
+/** A body, written once: a repeat with the same Idempotency-Key must send the same. @throws TypeError for what is no JSON */
+const written = <Body>(body: Body): Body => new RawJson(JSON.stringify(body)) as Body;
 
 /** Enqueues jobs. A request that failed for a while is repeated, and counts once. */
 export class Producer {
@@ -18,7 +21,7 @@ export class Producer {
   constructor(client: Caller, options: ProducerOptions = {}) {
     checkTime('retrySeconds', options.retrySeconds);
     this.#client = client;
-    this.#options = options;
+    this.#options = { ...options };
     this.#repeat = repeatFor(options.retrySeconds ?? 30);
   }
 
@@ -27,7 +30,7 @@ export class Producer {
     job: JobSpec,
     { idempotencyKey = crypto.randomUUID(), signal }: EnqueueOptions = {},
   ): Promise<Job> {
-    const spec = this.#spec(job);
+    const spec = written(this.#spec(job));
     const send = async (options: CallOptions) => {
       const answer = await enqueueJob(this.#client, spec, { ...options, idempotency_key: idempotencyKey });
       return listIn<Job>({ jobs: [answer] }, 'jobs');
@@ -44,11 +47,12 @@ export class Producer {
     const specs = jobs.map((job) => this.#spec(job));
     const enqueued: Job[] = [];
     for (let at = 0; at < specs.length; at += MOST) {
-      const body = { jobs: specs.slice(at, at + MOST) };
+      const jobs = specs.slice(at, at + MOST);
+      const body = written({ jobs });
       const key = at === 0 ? idempotencyKey : `${idempotencyKey}-${at}`;
       const send = async (options: CallOptions) => {
         const answer = await enqueueJobs(this.#client, body, { ...options, idempotency_key: key });
-        return listIn<Job>(answer, 'jobs', body.jobs.length);
+        return listIn<Job>(answer, 'jobs', jobs.length);
       };
       enqueued.push(...(await this.#repeat(send, { signal })));
     }
@@ -63,12 +67,12 @@ export class Producer {
     { jobs, onSuccess, onEnd, ...named }: NewBatch,
     { idempotencyKey = crypto.randomUUID(), signal }: EnqueueOptions = {},
   ): Promise<BatchHandle> {
-    const body = {
+    const body = written({
       jobs: jobs?.map((job) => this.#spec(job)),
       on_success: onSuccess && this.#spec(onSuccess),
       on_end: onEnd && this.#spec(onEnd),
       ...named,
-    };
+    });
     const send = async (options: CallOptions) =>
       batchOf(await createBatch(this.#client, body, { ...options, idempotency_key: idempotencyKey }));
     const { id } = await this.#repeat(send, { signal });
@@ -90,6 +94,10 @@ export class Producer {
 
   #spec(job: JobSpec): JobSpec {
     const { queue, headers } = this.#options;
-    return { queue, ...job, ...(headers && { headers: { ...headers(), ...job.headers } }) };
+    return {
+      ...job,
+      queue: job.queue ?? queue,
+      ...(headers && { headers: { ...headers(), ...job.headers } }),
+    };
   }
 }

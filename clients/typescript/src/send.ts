@@ -19,13 +19,31 @@ export interface Answer {
 
 export type Send = (url: string, sent: Sent) => Promise<Answer>;
 
+/** Dibs answers with much less. What has no end must not fill the memory. */
+const MOST_CHARACTERS = 64 * 2 ** 20;
+
+/** @throws when both together are too long */
+function joined(text: string, part: string): string {
+  if (text.length + part.length > MOST_CHARACTERS) throw new Error('the answer is longer than 64 MiB');
+  return text + part;
+}
+
 async function textOf(response: Response, heard: Sent['heard']): Promise<string> {
-  if (!heard || !response.ok || !response.body) return response.text();
+  if (!response.body) return response.text();
   const decoder = new TextDecoder();
   const reader = response.body.getReader();
-  for (let part = await reader.read(); !part.done; part = await reader.read())
-    heard(decoder.decode(part.value, { stream: true }));
-  return '';
+  let text = '';
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      const part = decoder.decode(read.value, { stream: true });
+      if (heard && response.ok) heard(part);
+      else text = joined(text, part);
+    }
+    return text + decoder.decode();
+  } catch (error) {
+    await reader.cancel(error);
+    throw error;
+  }
 }
 
 export const byFetch =
@@ -45,6 +63,7 @@ interface NodeAnswer {
   statusCode: number;
   headers: Record<string, string | string[] | undefined>;
   setEncoding(encoding: 'utf8'): void;
+  destroy(error: unknown): void;
   on(event: 'data', heard: (text: string) => void): void;
   on(event: 'end' | 'error', heard: (error: unknown) => void): void;
 }
@@ -71,8 +90,12 @@ const byNode =
         answer.setEncoding('utf8');
         const isOk = answer.statusCode >= 200 && answer.statusCode < 300;
         answer.on('data', (part) => {
-          if (heard && isOk) heard(part);
-          else text += part;
+          if (heard && isOk) return heard(part);
+          try {
+            text = joined(text, part);
+          } catch (error) {
+            answer.destroy(error);
+          }
         });
         answer.on('error', failed);
         answer.on('end', () => {

@@ -14,7 +14,8 @@ export function checkedUrl(given: string): string {
   if (port === '0') throw new TypeError(URL_WANTED);
   if (username || password || search || hash || /[?#]/.test(text))
     throw new TypeError('url must have no user name, password, query or fragment. A key goes into `key`');
-  return text;
+  // Only a scheme in small letters is known where it is sent.
+  return text.replace(/^https?/i, (scheme) => scheme.toLowerCase());
 }
 
 /** A key as a header may have it: without the line break of its file. No error shows it. @throws TypeError */
@@ -26,9 +27,14 @@ export function checkedKey(given: unknown): string {
 }
 
 /** A number of seconds. @throws RangeError */
-export function checkTime(name: string, seconds: number | undefined, { mayBeInfinite = true } = {}): void {
+export function checkTime(
+  name: string,
+  seconds: number | undefined,
+  { mayBeInfinite = true, most = Number.POSITIVE_INFINITY } = {},
+): void {
   if (seconds === undefined) return;
-  const isTime = typeof seconds === 'number' && seconds >= 0;
+  const isTime = typeof seconds === 'number' && seconds >= 0 && seconds <= most;
   if (isTime && (mayBeInfinite || Number.isFinite(seconds))) return;
-  throw new RangeError(`${name} must be a number of seconds, 0 or more`);
+  const range = most === Number.POSITIVE_INFINITY ? ', 0 or more' : ` from 0 to ${most}`;
+  throw new RangeError(`${name} must be a number of seconds${range}`);
 }

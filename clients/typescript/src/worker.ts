@@ -58,15 +58,14 @@ export class Worker<Payload = unknown> {
 
   /** @throws RangeError when an option cannot work */
   constructor(client: Caller, options: WorkerOptions, handler: Handler<Payload>) {
-    this.#options = options;
+    this.#options = { ...options };
     const name = options.name ?? ownName();
     this.#concurrency = options.concurrency ?? 10;
     if (!Number.isInteger(this.#concurrency) || this.#concurrency < 1 || this.#concurrency > 1000)
       throw new RangeError('concurrency must be a whole number from 1 to 1000');
     checkTime('stopSeconds', options.stopSeconds);
     const { session = true, resumeSeconds = RESUME_SECONDS } = options;
-    if (!(resumeSeconds >= 0 && resumeSeconds <= 60))
-      throw new RangeError('resumeSeconds must be a number of seconds from 0 to 60');
+    checkTime('resumeSeconds', resumeSeconds, { most: 60 });
     for (const name of ['leaseSeconds', 'waitSeconds'] as const)
       checkTime(name, options[name], { mayBeInfinite: false });
     this.#handler = wrapped(handler, (options.middleware ?? []) as Middleware<Payload>[]);
