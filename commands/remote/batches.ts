@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { batchOf } from '../../clients/typescript/src/batch.ts';
 import { RawJson } from '../../clients/typescript/src/caller.ts';
 import {
   type Batch,
@@ -194,9 +195,11 @@ async function create(session: Session, options: CreateOptions, queue: string): 
   parts.push(['jobs', `[${jobs.join(',')}]`]);
   const body = new RawJson(objectOf(parts)) as unknown as BatchSpec;
   const idempotency_key = options.idempotencyKey ?? randomUUID();
-  const answer = await repeated(session, () =>
-    session.ask((caller) => createBatch(caller, body, { idempotency_key })),
-  );
+  const answer = await repeated(session, async () => {
+    const created = await session.ask((caller) => createBatch(caller, body, { idempotency_key }));
+    batchOf(created.value);
+    return created;
+  });
   session.show(answer, ({ id }) => shown`${id}\n`);
 }
 

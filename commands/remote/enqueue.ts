@@ -7,6 +7,7 @@ import {
   type JobSpec,
   type JobSpecList,
 } from '../../clients/typescript/src/generated.ts';
+import { listIn } from '../../clients/typescript/src/shape.ts';
 import { counted } from '../counted.ts';
 import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
@@ -32,9 +33,12 @@ async function one(session: Session, queue: string, payload: string | undefined,
   const spec = specOf(queue, payload, options);
   const idempotency_key = options.idempotencyKey ?? randomUUID();
   const prefer = options.waitSeconds === undefined ? undefined : `wait=${options.waitSeconds}`;
-  const answer = await repeated(session, () =>
-    session.ask((caller) => enqueueJob(caller, new RawJson(spec) as JobSpec, { idempotency_key, prefer })),
-  );
+  const body = new RawJson(spec) as JobSpec;
+  const answer = await repeated(session, async () => {
+    const enqueued = await session.ask((caller) => enqueueJob(caller, body, { idempotency_key, prefer }));
+    listIn({ jobs: [enqueued.value] }, 'jobs');
+    return enqueued;
+  });
   if (answer.value.deduplicated)
     session.say(shown`A job with this unique key is there already: this is its id.`);
   session.show(answer, ({ id }) => shown`${id}\n`);
@@ -48,9 +52,10 @@ async function many(session: Session, queue: string, options: Options): Promise<
   const send = async () => {
     const body = new RawJson(`{"jobs":[${specs.join(',')}]}`) as unknown as JobSpecList;
     const idempotency_key = `${firstKey}-${done}`;
-    const { text, value } = await repeated(session, () =>
-      session.ask((caller) => enqueueJobs(caller, body, { idempotency_key })),
-    ).catch((error) => {
+    const { text, jobs } = await repeated(session, async () => {
+      const { text, value } = await session.ask((caller) => enqueueJobs(caller, body, { idempotency_key }));
+      return { text, jobs: listIn<Job>(value, 'jobs', specs.length) };
+    }).catch((error) => {
       session.say(
         shown`${counted(done, 'job', WAS)} enqueued before this. The next ${counted(specs.length, 'job', WAS)} not:`,
       );
@@ -58,15 +63,16 @@ async function many(session: Session, queue: string, options: Options): Promise<
     });
     done += specs.length;
     if (session.isJson) session.json(text);
-    else for (const { id } of value.jobs as Job[]) session.out(shown`${id}\n`);
+    else for (const { id } of jobs) session.out(shown`${id}\n`);
     specs = [];
     bytes = 0;
   };
   try {
     for await (const spec of jobsIn(session.terminal, queue, options)) {
-      if (specs.length > 0 && (specs.length === MOST_JOBS || bytes + spec.length > MOST_BYTES)) await send();
+      if (specs.length > 0 && (specs.length === MOST_JOBS || bytes + Buffer.byteLength(spec) > MOST_BYTES))
+        await send();
       specs.push(spec);
-      bytes += spec.length;
+      bytes += Buffer.byteLength(spec);
     }
   } catch (error) {
     // What is wrong is known only when its line is read. By then, others may be enqueued.

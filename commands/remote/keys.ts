@@ -11,7 +11,7 @@ import { SCOPES } from '../../src/caller.ts';
 import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples, number, several } from './cli.ts';
-import { type PageOptions, showPages, withPages } from './pages.ts';
+import { checkPage, type PageOptions, showPages, withPages } from './pages.ts';
 import type { Answer, Session } from './session.ts';
 import { fromNow } from './terminal.ts';
 
@@ -55,6 +55,7 @@ async function find(session: Session, text: string): Promise<AccessKey> {
   let named: AccessKey | undefined;
   for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
     const page = (await session.ask((caller) => listKeys(caller, { limit: 1000, cursor }))).value;
+    checkPage(page);
     const found = page.keys.find(({ id }) => id === text);
     if (found) return found;
     named ??= page.keys.find(({ name, revoked_at }) => name === text && revoked_at === null);

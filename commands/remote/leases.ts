@@ -8,6 +8,7 @@ import {
   nackJob,
   releaseJob,
 } from '../../clients/typescript/src/generated.ts';
+import { listIn } from '../../clients/typescript/src/shape.ts';
 import { shown } from '../shown.ts';
 import { type Cli, examples, number, STATUS } from './cli.ts';
 import { jsonOf } from './input.ts';
@@ -34,7 +35,7 @@ async function claim(session: Session, options: ClaimOptions, queues: string[]) 
       payload_format: session.isJson ? 'json' : 'text',
     }),
   );
-  const { jobs } = answer.value;
+  const jobs = listIn<LeasedJob>(answer.value, 'jobs');
   const row = (job: LeasedJob) => [job.id, job.lease_token, job.attempt, job.lease_seconds, job.payload_text];
   const headings = ['ID', 'LEASE TOKEN', 'ATTEMPT', 'SECONDS', 'PAYLOAD'];
   session.show(answer, () =>

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { ConnectionError } from '../../clients/typescript/src/errors.ts';
 import { shown } from '../shown.ts';
 import { number } from './cli.ts';
 import type { Answer, Session } from './session.ts';
@@ -27,6 +28,12 @@ interface PageTable<Page> {
 /** How many items a page has: each has one list. */
 const sizeOf = (page: object) => Object.values(page).find(Array.isArray)?.length ?? 0;
 
+/** @throws ConnectionError for what is no page of Dibs */
+export function checkPage(page: { next_cursor: string | null }): void {
+  if (page.next_cursor === undefined || !Object.values(page).some(Array.isArray))
+    throw new ConnectionError('the answer is no page of a list as Dibs gives them');
+}
+
 /** Shows a page of a list, or all of them, and returns how many items. A search may find nothing in its time, and then goes on. */
 export async function showPages<Page extends { next_cursor: string | null }>(
   session: Session,
@@ -44,11 +51,13 @@ export async function showPages<Page extends { next_cursor: string | null }>(
   let items = 0;
   for (;;) {
     const answer = await read({ limit, cursor });
+    checkPage(answer.value);
+    const size = sizeOf(answer.value);
     cursor = answer.value.next_cursor ?? undefined;
-    items += sizeOf(answer.value);
-    const isSearching = sizeOf(answer.value) === 0 && cursor !== undefined;
+    items += size;
+    const isSearching = size === 0 && cursor !== undefined;
     // Where a page was shown before, the last one may be empty.
-    const isRest = sizeOf(answer.value) === 0 && hasShown && !session.isJson;
+    const isRest = size === 0 && hasShown && !session.isJson;
     if (!isSearching && !isRest) {
       session.show(answer, forPeople);
       hasShown = true;

@@ -15,6 +15,7 @@ import type { Place } from '../../queuesFile/apply.ts';
 import type { KeyNow, ScheduleNow } from '../../queuesFile/plan.ts';
 import { RawJson as Payload } from '../../src/job.ts';
 import { elements, members, objectOf } from './jsonText.ts';
+import { checkPage } from './pages.ts';
 import type { Answer, Session } from './session.ts';
 
 /** A page of each list is as large as it can be. */
@@ -33,6 +34,7 @@ async function pagesOf<P extends Page>(
   const pages: Answer<P>[] = [];
   for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
     const page = await session.ask((caller) => read(caller, { limit, cursor }));
+    checkPage(page.value);
     const { away = [], next_cursor } = page.value;
     if (away.length > 0) {
       const detail = `What is in ${away.join(', ')} cannot be compared: away. Nothing was done.`;

@@ -1,9 +1,11 @@
 import { createInterface } from 'node:readline';
-import type { Caller } from '../../clients/typescript/src/caller.ts';
+import type { Call, Caller } from '../../clients/typescript/src/caller.ts';
 import { Client } from '../../clients/typescript/src/client.ts';
+import { ConnectionError } from '../../clients/typescript/src/errors.ts';
 import { jsonFor, Shown, shown } from '../shown.ts';
 import { parsed, UsageError } from '../usage.ts';
 import { targetOf } from './contexts.ts';
+import { isJson } from './jsonText.ts';
 import { type Paint, paintFor, type Terminal } from './terminal.ts';
 
 export interface GlobalOptions {
@@ -49,6 +51,14 @@ async function answerTo(question: Shown, { stdin, stderr }: Terminal): Promise<s
   }
 }
 
+/** Each answer of Dibs is an object, but for some to DELETE, which are empty. @throws ConnectionError for what others answered */
+function answerIn({ method, path }: Call, text: string): Answer<unknown> {
+  if (text === '' && method === 'DELETE') return { text, value: undefined };
+  const value = isJson(text) ? JSON.parse(text) : undefined;
+  if (typeof value === 'object' && value !== null) return { text, value };
+  throw new ConnectionError(`${method} ${path}: the answer is no JSON object`);
+}
+
 /** @throws UsageError for a context that does not exist, or whose URL or key cannot work */
 export function createSession(terminal: Terminal, options: GlobalOptions): Session {
   const { from, ...target } = targetOf(terminal.env, options.context);
@@ -66,9 +76,11 @@ export function createSession(terminal: Terminal, options: GlobalOptions): Sessi
     json,
     say,
     async ask<T>(operation: (caller: Caller) => Promise<T>) {
-      const caller: Caller = { request: (call, more) => client.request({ ...call, asText: true }, more) };
-      const text = String(await operation(caller));
-      return { text, value: (text === '' ? undefined : JSON.parse(text)) as T };
+      const caller: Caller = {
+        request: async (call, more) =>
+          answerIn(call, String(await client.request({ ...call, asText: true }, more))),
+      };
+      return (await operation(caller)) as unknown as Answer<T>;
     },
     show(answer, forPeople) {
       if (isJson) json(answer.text);

@@ -5,6 +5,7 @@ import { Shown, safeLine, shown } from '../shown.ts';
 import { type Cli, examples, number } from './cli.ts';
 import { stateOption } from './filters.ts';
 import { elements, members } from './jsonText.ts';
+import { checkPage } from './pages.ts';
 import { checkQueue } from './queueNames.ts';
 import type { Session } from './session.ts';
 import { fitting } from './table.ts';
@@ -27,12 +28,13 @@ const MOST = 1000;
 const STYLE = { dead: 'red', cancelled: 'yellow', completed: 'green' } as const;
 
 /** The jobs that have ended, of the newest ones in each state. */
-async function finished(session: Session, options: Options): Promise<Finished[]> {
+async function finished(session: Session, options: Options, signal: AbortSignal): Promise<Finished[]> {
   const found: Finished[] = [];
   for (const state of options.state) {
     const { text, value } = await session.ask((caller) =>
-      listJobs(caller, { queue: options.queue, state, limit: MOST }),
+      listJobs(caller, { queue: options.queue, state, limit: MOST, signal }),
     );
+    checkPage(value);
     const texts = session.isJson ? elements(members(text)?.get('jobs') ?? '[]') : [];
     value.jobs.forEach((job, i) => {
       found.push({ job, key: `${job.id} ${job.finished_at}`, text: texts[i] ?? '' });
@@ -60,13 +62,14 @@ async function tail(session: Session, options: Options): Promise<undefined> {
   try {
     while (!signal.aborted) {
       try {
-        const now = await finished(session, options);
+        const now = await finished(session, options, signal);
         const fresh = seen
           ? now.filter(({ key }) => !seen?.has(key))
           : now.slice(now.length - Math.min(options.lines, now.length));
         fresh.forEach(show);
         seen = new Set(now.map(({ key }) => key));
       } catch (error) {
+        if (signal.aborted) return;
         if (seen === undefined || !isTemporary(error)) throw error;
         session.say(shown`dibs: ${(error as Error).message}. Trying again.`);
       }
