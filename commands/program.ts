@@ -5,6 +5,8 @@ export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
   isTimedOut: boolean;
+  /** Its signal told it to end. */
+  isTold: boolean;
   stdout: string;
   /** Its end. */
   stderr: string;
@@ -19,6 +21,7 @@ const KILL_STOPPING_MS = 700;
 /** How long its output is read after its end. A process that it left behind may hold it open for ever. */
 const OUTPUT_MS = 300;
 
+/** Those whose groups may have processes. */
 const children = new Set<ChildProcess>();
 
 /** Each command has a process group of its own, so that its own children are reached, too. */
@@ -77,22 +80,25 @@ export function runProgram(
         }),
       );
     const clean = () => {
-      children.delete(child);
       signal.removeEventListener('abort', onSignal);
       for (const timer of timers.splice(0)) timer.clear();
     };
     child.once('error', (error) => {
       clean();
+      children.delete(child);
       reject(error);
     });
     child.once('exit', (code, endedBy) => {
       clean();
       // What it left behind in its group ends with it, and lets go of its output.
-      setTimeout(() => signalGroup(child, 'SIGKILL'), 100).unref();
+      setTimeout(() => {
+        signalGroup(child, 'SIGKILL');
+        children.delete(child);
+      }, 100).unref();
       const done = () => {
         for (const stream of child.stdio) stream?.destroy();
         if (/[^\n]$/.test(stderr)) process.stderr.write('\n');
-        resolve({ code, signal: endedBy, isTimedOut, stdout, stderr });
+        resolve({ code, signal: endedBy, isTimedOut, isTold: signal.aborted, stdout, stderr });
       };
       // What came while this process was busy is read first.
       const late = after(OUTPUT_MS, () => setImmediate(done));

@@ -1,3 +1,4 @@
+import { RawJson } from '../clients/typescript/src/caller.ts';
 import {
   Client,
   type JobSignal,
@@ -7,6 +8,7 @@ import {
   type WorkerJob,
 } from '../clients/typescript/src/index.ts';
 import { culpritOf, type Ended, killAll, passOn, runProgram } from './program.ts';
+import { isJson } from './remote/jsonText.ts';
 import { parsed, UsageError } from './usage.ts';
 import { createBatches } from './workBatches.ts';
 import { type Env, inherited, withEnvironment } from './workEnvironment.ts';
@@ -23,19 +25,17 @@ const lineOf = (job: WorkerJob) => {
   return `${rest},"payload":${job.payloadText.replaceAll(/[\r\n]/g, ' ')}}\n`;
 };
 
-function resultOf(output: string): unknown {
-  try {
-    return JSON.parse(output);
-  } catch {
-    return output.replace(/\r?\n$/, '');
-  }
-}
+/** JSON as the command wrote it, or else its text. */
+const resultOf = (output: string): unknown =>
+  isJson(output) ? new RawJson(output.trim()) : output.replace(/\r?\n$/, '');
 
 /** What the end of the command means for the job. */
-function outcomeOf(ended: Ended, settings: WorkSettings, signal: AbortSignal): unknown {
+export function outcomeOf(ended: Ended, settings: WorkSettings, signal: AbortSignal): unknown {
   if (ended.code === 0 && !ended.isTimedOut) return settings.isResult ? resultOf(ended.stdout) : undefined;
   // It was told to end: that is no failure of the job.
   if (signal.aborted) throw signal.reason as JobSignal;
+  // So was another job of its batch.
+  if (ended.isTold) throw new Release();
   if (ended.code === RETRY) throw new Release({ delaySeconds: settings.retrySeconds });
   const why = ended.isTimedOut
     ? `the command ran longer than ${settings.timeoutSeconds} s`

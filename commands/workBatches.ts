@@ -3,7 +3,13 @@ import type { Ended } from './program.ts';
 
 interface Batch {
   jobs: WorkerJob[];
-  ended: Promise<Ended>;
+  begun: Promise<Begun>;
+}
+
+/** The command runs for these jobs of a batch. */
+interface Begun {
+  jobs: WorkerJob[];
+  ended: Promise<Ended> | undefined;
 }
 
 /** Jobs that were claimed together come within this time. */
@@ -24,28 +30,38 @@ export function createBatches(
     running++;
   }
 
-  async function begin(batch: Batch): Promise<Ended> {
+  function free(): void {
+    running--;
+    waiting.shift()?.();
+  }
+
+  /** Jobs that are over meanwhile are left out. */
+  async function begin(batch: Batch): Promise<Begun> {
     await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
     await place();
     if (open === batch) open = undefined;
-    try {
-      // The command ends when any of its jobs must: it does them all.
-      return await run(batch.jobs, AbortSignal.any(batch.jobs.map((job) => job.signal)));
-    } finally {
-      running--;
-      waiting.shift()?.();
+    const jobs = batch.jobs.filter(({ signal }) => !signal.aborted);
+    if (jobs.length === 0) {
+      free();
+      return { jobs, ended: undefined };
     }
+    // The command ends when any of its jobs must: it does them all.
+    const ended = run(jobs, AbortSignal.any(jobs.map(({ signal }) => signal))).finally(free);
+    return { jobs, ended };
   }
 
   return {
-    add(job: WorkerJob): Promise<Ended> {
+    /** @throws the reason of the job's signal, when that fired before the command began */
+    async add(job: WorkerJob): Promise<Ended> {
       if (!open || open.jobs.length >= size) {
         const batch = { jobs: [] as WorkerJob[] } as Batch;
         open = batch;
-        batch.ended = begin(batch);
+        batch.begun = begin(batch);
       }
       open.jobs.push(job);
-      return open.ended;
+      const { jobs, ended } = await open.begun;
+      if (!ended || !jobs.includes(job)) throw job.signal.reason;
+      return ended;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { RawJson } from './caller.ts';
 import { errorText, messageOf } from './errorText.ts';
 import type { JobSpec } from './generated.ts';
 
@@ -74,7 +75,7 @@ export const outcomeOf = (error: unknown): Outcome => ownOutcome(error) ?? new N
 
 /** @throws if the value cannot be written as JSON */
 function jsonOf(value: unknown): string {
-  const text = JSON.stringify(value);
+  const text = value instanceof RawJson ? value.text : JSON.stringify(value);
   if (text === undefined) throw new TypeError(`there is no JSON of a ${typeof value}`);
   return text;
 }
