@@ -14,6 +14,7 @@ const USAGE = `Usage: dibs export [FILE] [--with-keys]
 
   Writes all queues, jobs, unique keys and schedules as they are at this moment, one JSON object on each line, to FILE or
   to standard output: those of all databases of DATABASE_URL and DATABASE_URL_<NAME>. Dibs may run meanwhile.
+  A terminal gets no export: text of jobs could control it.
 
   --with-keys   also the access keys, as hashes
 
@@ -54,6 +55,8 @@ export async function exportCommand(args: string[], readConfig: () => Config): P
   }
   if (positionals.length > 1) throw misused('dibs export takes one file.');
   const [file = '-'] = positionals;
+  if (file === '-' && process.stdout.isTTY)
+    throw misused('dibs export writes to no terminal: give it a FILE, or a pipe.');
   const shown = showProgress('Exported');
   const started = performance.now();
   const config = readConfig();

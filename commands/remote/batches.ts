@@ -22,7 +22,7 @@ import { type JobLines, jobsIn, withJobLines } from './jobLines.ts';
 import { specOf } from './jobOptions.ts';
 import { isJson, objectOf } from './jsonText.ts';
 import { type PageOptions, showPages, withPages } from './pages.ts';
-import { sayIfUnknown } from './queueNames.ts';
+import { missingOf, sayIfUnknown } from './queueNames.ts';
 import { repeated } from './repeated.ts';
 import type { Answer, Session } from './session.ts';
 import { type Cell, fields } from './table.ts';
@@ -163,6 +163,9 @@ async function show(session: Session, options: ShowOptions, id: string): Promise
   return answer.value.state === 'ended' && !options.cancel ? STATUS.failed : STATUS.done;
 }
 
+/** The queue of a job as the body of `POST /jobs`. */
+const queueOf = (job: string): string => String(JSON.parse(job).queue ?? 'default');
+
 /** `QUEUE`, `QUEUE=PAYLOAD`, or a whole job: as the body of `POST /jobs`. @throws UsageError */
 function followerOf(option: string, given: string, isText: boolean | undefined): string {
   if (given.startsWith('{')) {
@@ -182,8 +185,10 @@ async function create(session: Session, options: CreateOptions, queue: string): 
     throw new UsageError('Give the jobs in one way: --ndjson or --specs.');
   const parts: [string, string][] = [['queue', JSON.stringify(queue)]];
   if (name !== undefined) parts.push(['name', JSON.stringify(name)]);
-  if (onSuccess !== undefined) parts.push(['on_success', followerOf('--on-success', onSuccess, text)]);
-  if (onEnd !== undefined) parts.push(['on_end', followerOf('--on-end', onEnd, text)]);
+  const followers: [string, string][] = [];
+  if (onSuccess !== undefined) followers.push(['on_success', followerOf('--on-success', onSuccess, text)]);
+  if (onEnd !== undefined) followers.push(['on_end', followerOf('--on-end', onEnd, text)]);
+  parts.push(...followers);
   if (closed) parts.push(['closed', 'true']);
   const jobs: string[] = [];
   if (ndjson !== undefined || specs !== undefined)
@@ -194,6 +199,7 @@ async function create(session: Session, options: CreateOptions, queue: string): 
         );
   parts.push(['jobs', `[${jobs.join(',')}]`]);
   const body = new RawJson(objectOf(parts)) as unknown as BatchSpec;
+  const missing = await missingOf(session, [queue, ...followers.map(([, job]) => queueOf(job))]);
   const idempotency_key = options.idempotencyKey ?? randomUUID();
   const answer = await repeated(session, async () => {
     const created = await session.ask((caller) => createBatch(caller, body, { idempotency_key }));
@@ -201,6 +207,8 @@ async function create(session: Session, options: CreateOptions, queue: string): 
     return created;
   });
   session.show(answer, ({ id }) => shown`${id}\n`);
+  for (const name of missing)
+    session.say(shown`There was no queue ${JSON.stringify(name)}. The batch made it.`);
 }
 
 export function add({ program, act }: Cli): void {

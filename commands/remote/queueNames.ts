@@ -4,7 +4,8 @@ import { type Shown, shown } from '../shown.ts';
 import type { Session } from './session.ts';
 
 /*
- * A name of a queue that nothing knows is most often mistyped. Only `dibs enqueue` and `dibs queue set` make queues by the way.
+ * A name of a queue that nothing knows is most often mistyped. `dibs enqueue`, `dibs batch create` and `dibs queue set` make
+ * queues by the way.
  */
 
 const isUnknown = (error: unknown) => error instanceof DibsError && error.code === 'queue_not_found';
@@ -25,4 +26,12 @@ export async function sayIfUnknown(session: Session, queue: string, more = ''): 
     if (isUnknown(error)) session.say(shown`There is no queue ${JSON.stringify(queue)}.${more}`);
     else if (!(error instanceof DibsError && error.code === 'forbidden')) throw error;
   });
+}
+
+/** Those of these queues that are not there, as far as one can look. */
+export async function missingOf(session: Session, queues: string[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (const queue of new Set(queues))
+    await checkQueue(session, queue).catch((error) => isUnknown(error) && missing.push(queue));
+  return missing;
 }

@@ -102,6 +102,14 @@ describe('batch create', () => {
     expect(await ok(['job', second.id, '--payload'])).toBe('1.50');
   });
 
+  test('says which queues it makes: they may be mistyped', async () => {
+    const [queue, after] = [newQueue(), newQueue()];
+    const args = ['batch', 'create', queue, '--on-success', after, '--on-end', `{"queue":"${after}"}`];
+    const said = [queue, after].map((name) => `There was no queue "${name}". The batch made it.\n`);
+    expect(await dibs(args)).toMatchObject({ status: 0, stderr: said.join('') });
+    expect(await dibs(args)).toMatchObject({ status: 0, stderr: '' });
+  });
+
   test('--text sends strings, and a follower may have no payload', async () => {
     const queue = newQueue();
     const after = await beside(queue);

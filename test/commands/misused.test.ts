@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
+import { onTerminal } from '../support/terminal.ts';
 
 const dibs = (args: string[], env: Record<string, string> = {}) =>
   spawnSync(process.execPath, ['dist/main.js', ...args], {
@@ -70,5 +71,17 @@ test.each(['localhost:8080', '127.0.0.1:8080', 'dibs.example.com', 'ftp://dibs']
     });
     const byContext = dibs(['context', 'set', 'prod', '--url', address], { DIBS_CONFIG: '/nowhere/at/all' });
     expect(byContext).toMatchObject({ status: 2, stderr: `dibs: ${wanted} (--url)\n` });
+  },
+);
+
+test.each(['export', 'export -'])(
+  'dibs %s to a terminal is refused: text of jobs could control it',
+  async (args) => {
+    const command = `exec ${process.execPath} dist/main.js ${args}`;
+    const { status, screen } = await onTerminal(command, { DATABASE_URL: '' }, async () => undefined);
+    expect({ status, screen }).toMatchObject({
+      status: 2,
+      screen: expect.stringContaining('dibs: dibs export writes to no terminal: give it a FILE, or a pipe.'),
+    });
   },
 );
