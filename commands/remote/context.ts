@@ -42,6 +42,8 @@ async function set(
   parsed(() => new Client({ url }), ' (--url)');
   const keyText =
     options.keyFile === undefined ? undefined : (await textIn(options.keyFile, session.terminal)).trim();
+  if (keyText === '') throw new UsageError(`${options.keyFile} has no key.`);
+  parsed(() => new Client({ url, key: keyText }), ' (--key-file)');
   // A key is for one Dibs: at another address the old one is not kept.
   const key = keyText ?? (url === before?.url ? before?.key : undefined);
   writeContexts(env, { current: current ?? name, contexts: { ...contexts, [name]: { url, key } } });

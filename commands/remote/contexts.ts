@@ -17,8 +17,8 @@ export interface Contexts {
 }
 
 export const fileOf = (env: Env): string =>
-  env.DIBS_CONFIG ??
-  join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'dibs', 'config.json');
+  env.DIBS_CONFIG ||
+  join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'dibs', 'config.json');
 
 /** @throws UsageError when the file is not as `dibs context` writes it */
 export function readContexts(env: Env): Contexts {
@@ -47,7 +47,7 @@ export function writeContexts(env: Env, contexts: Contexts): void {
  * @throws UsageError for a name that is no context
  */
 export function targetOf(env: Env, named?: string): Target & { from?: string } {
-  const name = named ?? env.DIBS_CONTEXT;
+  const name = named ?? (env.DIBS_CONTEXT || undefined);
   if (name === undefined && (env.DIBS_URL || env.DIBS_KEY || env.DIBS_KEY_FILE))
     return {
       url: env.DIBS_URL || undefined,

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RawJson } from '../../clients/typescript/src/caller.ts';
@@ -14,6 +14,7 @@ import {
 import { shown } from '../shown.ts';
 import { UsageError } from '../usage.ts';
 import { type Cli, examples } from './cli.ts';
+import { textIn } from './input.ts';
 import { isJson, members, objectOf, pretty } from './jsonText.ts';
 import type { Session } from './session.ts';
 
@@ -29,14 +30,14 @@ const textOf = (job: Job): string =>
     ]),
   )}\n`;
 
-/** @throws UsageError when the editor fails */
+/** @throws UsageError when the editor fails, or leaves no file */
 async function edited(file: string, { terminal }: Session): Promise<string> {
   const { env } = terminal;
   const editor = env.VISUAL || env.EDITOR || 'vi';
   const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit', env });
   const [code] = await once(child, 'close');
   if (code !== 0) throw new UsageError(`The editor ended with ${code}: nothing was changed.`);
-  return readFileSync(file, 'utf8');
+  return textIn(file, terminal);
 }
 
 /** The members that are not what they were. What was taken out stays as it is. */
@@ -51,7 +52,11 @@ async function edit(session: Session, options: { retry?: boolean }, id: string):
   const file = join(folder, `${id}.json`);
   const before = textOf(job);
   writeFileSync(file, before, { mode: 0o600 });
-  const after = await edited(file, session);
+  const clear = () => rmSync(folder, { recursive: true });
+  const after = await edited(file, session).catch((error) => {
+    clear();
+    throw error;
+  });
   try {
     if (!isJson(after) || !members(after))
       throw new UsageError('That is not a JSON object: nothing was changed.');
@@ -66,7 +71,7 @@ async function edit(session: Session, options: { retry?: boolean }, id: string):
     session.say(shown`What you wrote is in ${file}`);
     throw error;
   }
-  rmSync(folder, { recursive: true });
+  clear();
   if (options.retry)
     session.show(
       await session.ask((caller) => retryJob(caller, id)),

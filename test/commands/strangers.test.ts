@@ -1,28 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { answered } from '../support/answered.ts';
 import { cliAt } from '../support/cli.ts';
-
-/** Commands before a server that answers 200 with these texts, the last one for all that follow. */
-async function answered(...texts: string[]) {
-  const bodies: string[] = [];
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (part) => {
-      body += part;
-    });
-    request.on('end', () => {
-      bodies.push(body);
-      response.end(texts.length > 1 ? texts.shift() : texts[0]);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { bodies, dibs: cliAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) };
-}
 
 const STRANGERS = ['<html>Welcome</html>', '"ok"', '{"status":"ok"}', '{"status":"ok","checks":[]}', ''];
 const LISTS = ['jobs', 'queues', 'batches', 'schedules', 'operations', 'audit', 'keys list', 'dump', 'tail'];
@@ -42,16 +22,17 @@ describe('an answer of 2xx that is not of Dibs', () => {
   test.each(STRANGERS)(
     '%s makes no job and no batch: they are asked for again, with the same body',
     async (text) => {
-      const batch = '{"id":"b","state":"open"}';
-      for (const [args, good, stdin] of [
-        [['enqueue', 'q', '1'], '{"id":"a"}', ''],
-        [['enqueue', 'q', '--ndjson', '-'], '{"jobs":[{"id":"a"},{"id":"b"}]}', '1\n2\n'],
-        [['batch', 'create', 'q'], batch, ''],
+      const queue = '{"name":"q"}';
+      for (const [args, answers, stdin] of [
+        [['enqueue', 'q', '1'], [text, '{"id":"a"}'], ''],
+        [['enqueue', 'q', '--ndjson', '-'], [text, '{"jobs":[{"id":"a"},{"id":"b"}]}'], '1\n2\n'],
+        [['batch', 'create', 'q'], [queue, text, '{"id":"b","state":"open"}'], ''],
       ] as const) {
-        const { dibs, bodies } = await answered(text, good);
+        const { dibs, bodies } = await answered(...answers);
         const ran = await dibs([...args], { stdin });
         expect(ran).toMatchObject({ status: 0, stdout: expect.stringMatching(/^(a|b)\n/) });
-        expect(bodies[1]).toBe(bodies[0]);
+        expect(bodies).toHaveLength(answers.length);
+        expect(bodies.at(-1)).toBe(bodies.at(-2));
       }
     },
   );
