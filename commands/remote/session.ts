@@ -5,7 +5,6 @@ import { ConnectionError } from '../../clients/typescript/src/errors.ts';
 import { jsonFor, Shown, shown } from '../shown.ts';
 import { parsed, UsageError } from '../usage.ts';
 import { targetOf } from './contexts.ts';
-import { isJson } from './jsonText.ts';
 import { type Paint, paintFor, type Terminal } from './terminal.ts';
 
 export interface GlobalOptions {
@@ -54,8 +53,10 @@ async function answerTo(question: Shown, { stdin, stderr }: Terminal): Promise<s
 /** Each answer of Dibs is an object, but for some to DELETE, which are empty. @throws ConnectionError for what others answered */
 function answerIn({ method, path }: Call, text: string): Answer<unknown> {
   if (text === '' && method === 'DELETE') return { text, value: undefined };
-  const value = isJson(text) ? JSON.parse(text) : undefined;
-  if (typeof value === 'object' && value !== null) return { text, value };
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return { text, value };
+  } catch {}
   throw new ConnectionError(`${method} ${path}: the answer is no JSON object`);
 }
 

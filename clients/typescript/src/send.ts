@@ -41,7 +41,7 @@ async function textOf(response: Response, heard: Sent['heard']): Promise<string>
     }
     return text + decoder.decode();
   } catch (error) {
-    await reader.cancel(error);
+    reader.cancel(error).catch(() => undefined);
     throw error;
   }
 }
