@@ -1,6 +1,9 @@
--- Batches that are cancelled and have not ended: jobs of them may still wait.
+-- Batches that are cancelled, with jobs that still wait. Jobs that a worker has may keep others open for long.
 select id
-from dibs.batches
-where cancelled_at is not null and finished_at is null
+from dibs.batches b
+where cancelled_at is not null
+  and finished_at is null
+  and
+  -- include shared/has_waiting_jobs.sql
 order by cancelled_at
 limit 100;

@@ -10,6 +10,7 @@ where id = any (array(
       and not exists (select from dibs.batch_followers f where f.batch_id = b.id)
       and dibs.unfinished_in_batch(b.id, 1) = 0
     order by b.finished_at
-    limit 1000
+    limit :limit
     for update of b skip locked
-  ));
+  ))
+returning id;

@@ -30,7 +30,7 @@ with next_due (duty, at) as (
   select 'schedules',
     -- include shared/next_tick.sql
   union all
-  select 'operations', (select now() from dibs.operations where state = 'running' limit 1)
+  select 'operations', (select min(worked_at) from dibs.operations where state = 'running')
   union all
   -- Whoever works on a relocation says until when. After that time, nobody does.
   select 'relocations', (
@@ -50,9 +50,8 @@ with next_due (duty, at) as (
       from dibs.batches b
       where b.cancelled_at is not null
         and b.finished_at is null
-        and exists (
-          select from dibs.jobs j where j.batch_id = b.id and j.state in ('scheduled', 'blocked', 'ready')
-        )
+        and
+        -- include shared/has_waiting_jobs.sql
       limit 1
     )
   )

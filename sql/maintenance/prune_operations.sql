@@ -14,6 +14,6 @@ where id = any (array(
     where finished_at <= now() - :days::integer * interval '1 day'
       or nth_of_one > :most_of_one::integer
       or nth > :most::integer
-    limit 1000
+    limit :limit
   ))
 returning id;

@@ -18,13 +18,14 @@ const statements = {
     row<{ open: number; running: number; oldest_seconds: number | null }>(),
   ),
   cancelling: planned('batches/cancelling', row<{ id: string }>()),
-  prune: planned('batches/prune'),
+  prune: planned('batches/prune', row<{ id: string }>()),
 };
 
 /** So many followers of a queue go to another database at once. */
 const SENT = 10;
 /** How many ends of jobs are added at once. */
 const ROWS = 5000;
+const PRUNED = 1000;
 /** Batches are counted up to so many, this often. */
 const MOST_COUNTED = 100_000;
 const COUNT_MS = 10_000;
@@ -84,12 +85,13 @@ export function createBatchDuty({
     const lost = await db.query(statements.queues);
     const opened = await Promise.allSettled(lost.map(({ queue }) => openOrSend(queue)));
     await db.query(statements.followers);
-    let areMore = false;
-    for (const { id } of await db.query(statements.cancelling)) areMore = (await cancelJobs(id)) || areMore;
-    // A queue that cannot be opened holds up its own followers only.
-    const failed = opened.find((one) => one.status === 'rejected');
+    const cancelled: PromiseSettledResult<boolean>[] = [];
+    for (const { id } of await db.query(statements.cancelling))
+      cancelled.push(...(await Promise.allSettled([cancelJobs(id)])));
+    // A queue that cannot be opened holds up its own followers only, and a batch that cannot be cancelled no other one.
+    const failed = [...opened, ...cancelled].find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
-    return areMore || rows === ROWS;
+    return rows === ROWS || cancelled.some((one) => one.status === 'fulfilled' && one.value);
   }
 
   async function count(): Promise<void> {
@@ -120,10 +122,8 @@ export function createBatchDuty({
   };
 }
 
-/** Deletes batches that ended long ago. */
+/** Deletes batches that ended long ago. Returns whether there may be more. */
 export const pruneBatches =
   ({ db }: { db: Db }) =>
-  async (): Promise<boolean> => {
-    await db.query(statements.prune);
-    return false;
-  };
+  async (): Promise<boolean> =>
+    (await db.query(statements.prune, { limit: PRUNED })).length === PRUNED;

@@ -35,7 +35,7 @@ const statements = {
   keys: planned('maintenance/prune_keys', row<Expired>()),
   audit: planned('maintenance/prune_audit', row<Expired>()),
   history: planned('maintenance/prune_history', row<Expired>()),
-  operations: planned('maintenance/prune_operations'),
+  operations: planned('maintenance/prune_operations', row<{ id: string }>()),
 };
 
 /** A pass that has much to do looks this often for queues that have something to prune by now. */
@@ -154,14 +154,15 @@ const OPERATIONS_DAYS = 30;
 const MOST_OPERATIONS_OF_ONE = 1000;
 const MOST_OPERATIONS = 10_000;
 
-/** Deletes operations that ended long ago, or have too many newer ones. */
+/** Deletes operations that ended long ago, or have too many newer ones. Returns whether there may be more. */
 export const pruneOperations =
   ({ db }: { db: Db }) =>
   async (): Promise<boolean> => {
-    await db.query(statements.operations, {
+    const deleted = await db.query(statements.operations, {
       days: OPERATIONS_DAYS,
       most_of_one: MOST_OPERATIONS_OF_ONE,
       most: MOST_OPERATIONS,
+      limit: BATCH,
     });
-    return false;
+    return deleted.length === BATCH;
   };

@@ -1,5 +1,7 @@
 /** No caller waits for an operation. So it waits longer for a lock than a request does. */
 const PATIENT_MS = 5000;
+/** So many operations are remembered, those that met a lock last. No more of them run at once. */
+const MOST = 100;
 
 /**
  * Finds the job of an operation that an open transaction holds: the portions of the operation become smaller and
@@ -7,33 +9,42 @@ const PATIENT_MS = 5000;
  * locks, such as that of a batch, end with a commit: the job is skipped only when that took too long.
  */
 export function createHeldJob(now = () => performance.now()) {
-  /** `since`: when it first met the lock, of those that it met one after the other. */
-  let held: { id: string; limit: number; since: number | undefined } | undefined;
-  const limitOf = (id: string) => (held?.id === id ? held.limit : undefined);
-  const sinceOf = (id: string) => (held?.id === id ? held.since : undefined);
+  /** By operation. `since`: when it first met the lock, of those that it met one after the other. */
+  const held = new Map<string, { limit: number; since: number | undefined }>();
+
+  function remember(id: string, limit: number, since: number | undefined): void {
+    held.delete(id);
+    held.set(id, { limit, since });
+    if (held.size > MOST) held.delete(held.keys().next().value as string);
+  }
 
   return {
     /** The jobs that the next portion may have, of `size`. */
-    most: (id: string, size: number): number => Math.max(1, Math.min(size, limitOf(id) ?? size)),
+    most: (id: string, size: number): number => Math.max(1, Math.min(size, held.get(id)?.limit ?? size)),
 
     /** Whether the next portion is the job that is skipped. */
-    skips: (id: string): boolean => limitOf(id) === 0,
+    skips: (id: string): boolean => held.get(id)?.limit === 0,
 
     /** A portion met the lock of another transaction. `isOfKey`: that of a unique key. */
     metLock(id: string, size: number, isOfKey: boolean): void {
-      const since = sinceOf(id) ?? now();
-      const half = Math.min(size, limitOf(id) ?? size) >> 1;
+      const before = held.get(id);
+      const since = before?.since ?? now();
+      const half = Math.min(size, before?.limit ?? size) >> 1;
       const isTooLong = isOfKey || now() - since >= PATIENT_MS;
-      held = { id, limit: isTooLong ? half : Math.max(1, half), since };
+      remember(id, isTooLong ? half : Math.max(1, half), since);
     },
 
     /** A portion met no lock. */
     metNoLock(id: string, size: number): void {
-      const limit = limitOf(id);
-      if (limit === undefined) return;
+      const before = held.get(id);
+      if (!before) return;
       // The next job may be held by the same transaction: it is not waited for again.
-      const since = limit === 0 ? sinceOf(id) : undefined;
-      held = limit >= size ? undefined : { id, limit: Math.max(1, 2 * limit), since };
+      const since = before.limit === 0 ? before.since : undefined;
+      if (before.limit >= size) held.delete(id);
+      else remember(id, Math.max(1, 2 * before.limit), since);
     },
+
+    /** How many operations it remembers. */
+    size: (): number => held.size,
   };
 }

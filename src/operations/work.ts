@@ -4,7 +4,7 @@ import { isOutage } from '../errors.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
 import type { GroupHeads } from '../groups/heads.ts';
 import { actAs, noteAct } from '../postgres/act.ts';
-import { isKeyHeld, isKeyTaken, isLockTimeout } from '../postgres/errorClasses.ts';
+import { isKeyHeld, isKeyTaken, isLockTimeout, isOfDatabase, isTimeLimit } from '../postgres/errorClasses.ts';
 import { SHORT_LOCK_WAIT_MS } from '../postgres/lockWait.ts';
 import type { Database, Db } from '../postgres/pool.ts';
 import { planned, row } from '../postgres/statements.ts';
@@ -25,7 +25,12 @@ const statements = {
   page: planned('operations/page', row<Looked & Omit<Page, 'state'>>()),
   pageWithHeads: planned('operations/page_with_heads', row<Looked & Omit<Page, 'state'>>()),
   leases: planned('operations/leases', row<Looked & Omit<Page, 'state'>>()),
+  later: planned('operations/later'),
 };
+
+/** Whether an operation met something that passes, and that is in the way of no other one. */
+const isOfOneOperation = (error: unknown): boolean =>
+  isTimeLimit(error) || (isOutage(error) && !isOfDatabase(error));
 
 /** So many jobs are counted in the time in which one is changed. */
 const COUNTED_FOR_ONE = 5;
@@ -120,8 +125,10 @@ export function createOperationWork(context: {
       if (taken) heldJob.metNoLock(taken.id, size);
       return done;
     } catch (error) {
-      if (!taken || isOutage(error)) throw error;
-      if (isKeyTaken(error) || isLockTimeout(error))
+      if (!taken) throw error;
+      if (isOfOneOperation(error)) await db.query(statements.later, { id: taken.id });
+      else if (isOutage(error)) throw error;
+      else if (isKeyTaken(error) || isLockTimeout(error))
         heldJob.metLock(taken.id, size, isKeyTaken(error) || isKeyHeld(error));
       else {
         if (!(error instanceof CannotGoOn)) log(error, 'an operation failed');

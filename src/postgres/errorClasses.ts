@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { batchClosed, batchNotFound, Refusal, unavailable } from '../errors.ts';
+import { batchClosed, batchNotFound, HeldUp, Refusal, unavailable } from '../errors.ts';
 import { WrongServer } from './wrongServer.ts';
 
 /* What an error of the database or of its driver means for us. */
@@ -143,6 +143,18 @@ export const isOfOneCall = (error: unknown): boolean =>
   isTimeLimit(error) ||
   (error instanceof Error && error.message === 'timeout exceeded when trying to connect') ||
   (error instanceof Refusal && isOfOneCall(error.cause));
+
+/**
+ * Whether an outage is of the database: other calls meet it, too. It is not where a call met something of its own, such as a
+ * queue that is being relocated, a lock, or transactions that changed the same rows.
+ */
+export const isOfDatabase = (error: unknown): error is Refusal =>
+  error instanceof Refusal &&
+  error.code === 'unavailable' &&
+  error.cause !== undefined &&
+  !(error instanceof HeldUp) &&
+  !isElsewhere(error) &&
+  !isRetryable(error.cause);
 
 /** Turns the error of an outage into the refusal `unavailable`. Other errors stay as they are. */
 export function outageAsRefusal(error: unknown): unknown {

@@ -1,4 +1,5 @@
-import { HeldUp, isOutage } from '../errors.ts';
+import { unavailable } from '../errors.ts';
+import { isOfDatabase } from './errorClasses.ts';
 import { type Path, Turns } from './turns.ts';
 
 interface Waiting {
@@ -25,8 +26,8 @@ export class NoPlace extends Error {}
 
 /**
  * Lets at most `most` pieces of work run at once, and at most `mostWaiting` wait: then the longest line gives way. When
- * a piece of work meets an outage, all work that waits fails with it: otherwise each of them would wait just as long
- * for the same failure.
+ * a piece of work finds the database away, all work that waits is refused: otherwise each of them would wait just as
+ * long for the same failure. What a piece of work meets by itself is its own.
  */
 export function createSemaphore(most: number, mostWaiting = Number.POSITIVE_INFINITY): Semaphore {
   const line = new Turns<Waiting>();
@@ -72,12 +73,10 @@ export function createSemaphore(most: number, mostWaiting = Number.POSITIVE_INFI
     try {
       return await work();
     } catch (error) {
-      // A lock is in the way of this work, and of no other.
-      if (isOutage(error) && !(error instanceof HeldUp))
-        refuseAll(
-          line.takeIf(() => true),
-          error,
-        );
+      if (isOfDatabase(error)) {
+        const waiting = line.takeIf(() => true);
+        refuseAll(waiting, unavailable(undefined, 'not_done', error.cause));
+      }
       throw error;
     } finally {
       passOn();

@@ -384,8 +384,12 @@ export interface StatementTypes {
     };
   };
   'batches/prune': {
-    parameters: Record<never, never>;
-    columns: Record<never, never>;
+    parameters: {
+      limit: number | null;
+    };
+    columns: {
+      id: string;
+    };
   };
   'batches/send_followers': {
     parameters: {
@@ -2532,6 +2536,7 @@ export interface StatementTypes {
       days: number | null;
       most_of_one: number | null;
       most: number | null;
+      limit: number | null;
     };
     columns: {
       id: string;
@@ -2784,6 +2789,12 @@ export interface StatementTypes {
       created_at: string;
       finished_at: string;
     };
+  };
+  'operations/later': {
+    parameters: {
+      id: string | null;
+    };
+    columns: Record<never, never>;
   };
   'operations/leases': {
     parameters: {

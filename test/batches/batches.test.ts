@@ -407,6 +407,19 @@ test('a cancelled batch is closed, its waiting jobs are cancelled, and nothing f
   await at.ok('DELETE', `/batches/${id}`);
 });
 
+test('a hundred cancelled batches whose jobs workers hold keep no other one from being cancelled', async () => {
+  const held: Json[] = [];
+  for (let i = 0; i < 100; i++) held.push(await create({ jobs: jobs(1) }));
+  await at.claim(queue, { limit: 100 });
+  const last = await create({ jobs: jobs(1) });
+  // As if the replica was killed before it cancelled the jobs.
+  const client = await openClient(await databaseOf(service.databaseUrl, queue));
+  for (const { id } of [...held, last]) await client.query('select dibs.cancel_batch($1)', [id]);
+  await client.end();
+  await eventually(async () => expect((await look(last.id)).counts).toEqual(counts({ cancelled: 1 })));
+  expect((await look(held[0].id)).counts).toEqual(counts({ leased: 1 }));
+});
+
 test.each(['nack', 'release'] as const)(
   'a leased job of a cancelled batch is cancelled after its %s',
   async (verb) => {
@@ -560,7 +573,7 @@ test('a batch is kept for the retention_seconds of its queue, and for an hour at
        where id = $1`,
       [id, minutes],
     );
-    await rowsOf(client, 'batches/prune', {});
+    await rowsOf(client, 'batches/prune', { limit: 1000 });
     return (await service.call('GET', `/batches/${id}`)).status === 200;
   };
   expect(await isKept(59)).toBe(true);
@@ -613,7 +626,7 @@ describe('an end that is not the last word', () => {
            where id = $1`,
           [id],
         );
-      const prune = () => rowsOf(client, 'batches/prune', {});
+      const prune = () => rowsOf(client, 'batches/prune', { limit: 1000 });
       await dies();
       await later();
       const { finished_at } = await look(id);

@@ -29,6 +29,19 @@ test('a lock in the way of one operation makes the portions of no other smaller'
   expect(heldJob.most('a', 8)).toBe(4);
 });
 
+test('two operations that each meet a held job both come to it, and skip it', () => {
+  const heldJob = createHeldJob();
+  for (let i = 0; i < 4; i++) for (const id of ['a', 'b']) heldJob.metLock(id, 8, true);
+  expect([heldJob.skips('a'), heldJob.skips('b')]).toEqual([true, true]);
+});
+
+test('of operations that ended while a job was held, a hundred are remembered', () => {
+  const heldJob = createHeldJob();
+  for (let i = 0; i < 1000; i++) heldJob.metLock(String(i), 8, true);
+  expect(heldJob.size()).toBe(100);
+  expect(heldJob.most('999', 8)).toBe(4);
+});
+
 test('a lock that is of no unique key is waited for, and its job skipped only when that takes too long', () => {
   let now = 0;
   const heldJob = createHeldJob(() => now);

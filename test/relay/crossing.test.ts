@@ -8,10 +8,11 @@ import { until } from '../support/until.ts';
 let databases: Databases;
 let replica: ReturnType<typeof openReplica>;
 let away = false;
+const moving = new Set<string>();
 
 beforeAll(async () => {
   databases = await createDatabases();
-  replica = openReplica(databases, { targets: { east: { serves: () => !away } } });
+  replica = openReplica(databases, { moving, targets: { east: { serves: () => !away } } });
   for (const [queue, database] of [
     ['here', 'home'],
     ['kept', 'home'],
@@ -256,6 +257,26 @@ test('an operation moves jobs to a queue in another database, as they are', asyn
     `select fair from dibs.queues where name = 'east.b'`,
   );
   expect(queue).toEqual({ fair: true });
+});
+
+test('a move into a queue that is being relocated keeps no other operation of its caller back, and goes on later', async () => {
+  await home().enqueue([{ queue: 'here' }, { queue: 'kept' }]);
+  const filter = { states: ['ready'] };
+  const start = async (body: object) =>
+    ((await home().verbs.startOperation({ ...body, filter, by: undefined } as never)) as { id: string }).id;
+  const stateOf = async (id: string) => {
+    await home().rooms.operationWork.run();
+    return ((await home().verbs.getOperation({ id } as never)) as { state: string }).state;
+  };
+  moving.add('east.b');
+  const move = await start({ verb: 'move', queue: 'here', to: 'east.b' });
+  // It is counted first.
+  for (let i = 0; i < 5; i++) expect(await stateOf(move)).toBe('running');
+  const cancel = await start({ verb: 'cancel', queue: 'kept' });
+  await until(async () => (await stateOf(cancel)) === 'done');
+  expect(await stateOf(move)).toBe('running');
+  moving.clear();
+  await until(async () => (await stateOf(move)) === 'done');
 });
 
 test('a moved job that has not arrived is told as scheduled', async () => {

@@ -1,6 +1,7 @@
 import { createBase } from '../../src/engine/base.ts';
 import { createRooms } from '../../src/engine/rooms.ts';
 import { verbsOf } from '../../src/engine/verbs.ts';
+import { unavailable } from '../../src/errors.ts';
 import type { Job } from '../../src/job.ts';
 import { type Duties, startDuties } from '../../src/maintenance/duties.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
@@ -86,12 +87,15 @@ export function openReplica(
   {
     answerMs = 60_000,
     targets = {},
+    moving = new Set(),
     change = (db) => db,
   }: {
     /** How long an answer waits for its jobs. */
     answerMs?: number | undefined;
     /** What stands before the databases, in the way of parcels. */
     targets?: Record<string, Partial<RelayTarget>>;
+    /** Queues that are being relocated. */
+    moving?: Set<string>;
     change?: (db: Database, name: string) => Database;
   } = {},
 ) {
@@ -106,7 +110,11 @@ export function openReplica(
       const place = places.get(queue);
       return place && place.database !== self ? place : undefined;
     },
-    databaseOf: async (queueId) => [...places.values()].find((place) => place.queueId === queueId)?.database,
+    async databaseOf(queueId) {
+      const [name, place] = [...places].find(([, place]) => place.queueId === queueId) ?? [];
+      if (name !== undefined && moving.has(name)) throw unavailable(`Queue ${name} is being relocated.`);
+      return place?.database;
+    },
     at(name) {
       const side = sides.get(name);
       return side && { serves: side.base.db.serves, receive: side.rooms.receive, ...targets[name] };

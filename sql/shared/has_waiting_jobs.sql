@@ -1,0 +1,3 @@
+exists (
+  select from dibs.jobs j where j.batch_id = b.id and j.state in ('scheduled', 'blocked', 'ready')
+)
