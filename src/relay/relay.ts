@@ -95,17 +95,25 @@ function createSendAll(
     return slot;
   }
 
-  async function sendTo({ receive }: RelayTarget, queueId: number): Promise<void> {
-    let parcel: Parcel | undefined;
-    for (;;) {
-      const release = askers.of(queueId);
-      parcel = await parcels.next(queueId, parcel);
-      // What they ask about has arrived, by another replica.
-      if (!parcel) return release();
-      // Another replica has sent its jobs already.
-      if (parcel.jobs.length === 0) continue;
-      askers.arrived(parcel, await receive(parcel));
-    }
+  /** Ends the parcel `before`, and sends the next one. Undefined: nothing waits for the queue. */
+  async function sendNext({ receive }: RelayTarget, queueId: number, before: Parcel | undefined) {
+    const release = askers.of(queueId);
+    const parcel = await parcels.next(queueId, before);
+    // What they ask about has arrived, by another replica.
+    if (!parcel) release();
+    // No jobs: another replica has sent them already.
+    else if (parcel.jobs.length > 0) askers.arrived(parcel, await receive(parcel));
+    return parcel;
+  }
+
+  /** Queues take turns, a parcel each: what waits for one may be much. */
+  async function sendTo(database: string, target: RelayTarget, queueId: number): Promise<void> {
+    const slot = slotOf(database);
+    let sent: Parcel | undefined;
+    do {
+      const before = sent;
+      sent = await slot(() => sendNext(target, queueId, before));
+    } while (sent);
   }
 
   return async function sendAll(queueId: number): Promise<boolean> {
@@ -117,7 +125,7 @@ function createSendAll(
     const target = crossing.at(database);
     if (!target || !(target.serves() || tries(queueId))) return false;
     try {
-      await slotOf(database)(() => sendTo(target, queueId));
+      await sendTo(database, target, queueId);
     } catch (error) {
       if (!isOutage(error) && !isLockTimeout(error)) await crossing.databaseOf(queueId, true);
       throw error;

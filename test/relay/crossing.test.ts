@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { RawJson } from '../../src/job.ts';
+import type { Receive } from '../../src/relay/receive.ts';
 import type { NewJob } from '../../src/verbs/enqueue.ts';
 import { onServer } from '../support/database.ts';
 import { createDatabases, type Databases, openReplica, payloadsIn, waitingIn } from '../support/relayed.ts';
@@ -201,6 +202,31 @@ test('each tick of a schedule makes one job in another database, unless one ther
   expect(await payloadsIn(databases, 'east.a')).toEqual(['tick']);
   expect(await waitingIn(databases, 'home')).toBe(0);
   expect(replica.errors).toEqual([]);
+});
+
+test('queues with much to send take turns: a fifth one waits for one parcel of the others', async () => {
+  const queues = ['turn.0', 'turn.1', 'turn.2', 'turn.3', 'turn.4'];
+  for (const queue of queues) await databases.place(queue, 'east');
+  const arrivals: { queue: string; pass(): void }[] = [];
+  const receive: Receive = async (parcel) => {
+    await new Promise<void>((pass) => arrivals.push({ queue: parcel.queue, pass }));
+    return await east().rooms.receive(parcel);
+  };
+  const other = openReplica(databases, { answerMs: 0, targets: { east: { receive } } });
+  const item = await lease('here');
+  // A parcel has 500 jobs.
+  const enqueue = Array.from({ length: 501 }, () => queues.map((queue) => ({ queue }))).flat();
+  const acked = other.at('home').verbs.ack({ ...item, at, enqueue });
+  await until(async () => arrivals.length === 4);
+  arrivals[0]?.pass();
+  await until(async () => arrivals.length === 5);
+  expect(arrivals.map(({ queue }) => queue).sort()).toEqual(queues);
+  for (let passed = 1; (await waitingIn(databases, 'home')) > 0; ) {
+    for (; passed < arrivals.length; passed++) arrivals[passed]?.pass();
+    await new Promise((next) => setTimeout(next, 10));
+  }
+  await acked;
+  await other.stop();
 });
 
 test('an operation moves jobs to a queue in another database, as they are', async () => {
