@@ -1,6 +1,7 @@
 import { createBatcher } from '../batching/batcher.ts';
 import type { JoinRoundTrip } from '../batching/roundTrip.ts';
 import type { Arrivals } from '../floor/arrivals.ts';
+import type { Db } from '../postgres/pool.ts';
 import { prepared, row } from '../postgres/statements.ts';
 import { textArray } from '../postgres/textArray.ts';
 import type { Queue, Queues } from '../queues/cache.ts';
@@ -20,6 +21,14 @@ export interface Head {
   run_at: string;
 }
 
+/** Runs the statement of an advance: in a round trip, or by itself. */
+type Run = <T>(
+  queueId: number,
+  work: (on: { db: Db; number?: number | undefined }) => Promise<T>,
+) => Promise<T>;
+
+export type HeadsIn = (queue: Queue, groups: string[], run?: Run) => Promise<Map<string, Head[]>>;
+
 /** Gives heads to groups of one queue. */
 export function createAdvance(context: {
   joinRoundTrip: JoinRoundTrip;
@@ -29,8 +38,8 @@ export function createAdvance(context: {
 }) {
   const { joinRoundTrip, queues, arrivals, notifier } = context;
 
-  /** The heads of these groups. It joins the next round trip at once. */
-  async function headsIn(queue: Queue, groups: string[]): Promise<Map<string, Head[]>> {
+  /** The heads of these groups. Without `run`, it joins the next round trip at once. */
+  const headsIn: HeadsIn = async (queue, groups, run = joinRoundTrip) => {
     const queueId = queue.id;
     const statement = queue.group_concurrency > 1 ? statements.several : statements.one;
     const heads = new Map<string, Head[]>();
@@ -38,9 +47,9 @@ export function createAdvance(context: {
       const asked = left;
       const advanceOnce = () => {
         notifier.coming(queue.name);
-        return joinRoundTrip(queueId, async (trip) => {
-          const found = await trip.db.query(statement, { queue_id: queueId, groups: textArray(asked) });
-          if (found.some((row) => row.is_new)) notifier.ready(queue.name, trip.number);
+        return run(queueId, async ({ db, number }) => {
+          const found = await db.query(statement, { queue_id: queueId, groups: textArray(asked) });
+          if (found.some((row) => row.is_new)) notifier.ready(queue.name, number);
           return found;
         });
       };
@@ -56,7 +65,7 @@ export function createAdvance(context: {
       left = [...new Set(rows.filter((row) => !found.has(row.id)).map((row) => row.group))];
     }
     return heads;
-  }
+  };
 
   /** The heads of one group. Groups of one queue share a statement. */
   const headsOf = createBatcher<string, Head[]>({

@@ -8,6 +8,7 @@ import { planned, row } from '../postgres/statements.ts';
 import { inTurnOf } from '../postgres/transactions.ts';
 import type { Queues } from '../queues/cache.ts';
 import type { Notifier } from '../replicas/notifier.ts';
+import type { HeadsIn } from './advance.ts';
 import type { Missed } from './missed.ts';
 import { type GroupsOfQueue, portionsOf } from './portions.ts';
 
@@ -16,17 +17,18 @@ const many = planned('groups/advance_many', row<{ queue_id: number }>());
 /** When queues are advanced one by one, this number of them at once. */
 const QUEUES_AT_ONCE = 4;
 
-/** Makes the function that advances groups of many queues. `advance` does it for one queue. */
+/** Makes the function that advances groups of many queues. */
 export function createAdvanceMany(context: {
   db: Database;
   queues: Queues;
   arrivals: Arrivals;
   notifier: Notifier;
   missed: Missed;
-  advance(queueId: number, groups: string[]): Promise<unknown>;
+  headsIn: HeadsIn;
 }) {
-  const { db, queues, arrivals, notifier, missed, advance } = context;
+  const { db, queues, arrivals, notifier, missed, headsIn } = context;
   const inPlace = createSemaphore(QUEUES_AT_ONCE);
+  const briefly = inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS });
 
   /**
    * Advances groups with one statement, which waits for no job that somebody holds. Returns how many queues got heads.
@@ -36,8 +38,10 @@ export function createAdvanceMany(context: {
     const found = new Map(await Promise.all(ids.map(async (id) => [id, await queues.byId(id)] as const)));
     const queue_ids = groupsOf.flatMap(([queueId, groups]) => groups.map(() => queueId));
     const groups = groupsOf.flatMap(([, some]) => some);
-    const advanceAll = () => inTurnOf(db, { tryMs: SHORT_LOCK_WAIT_MS }).query(many, { queue_ids, groups });
-    const advanced = await arrivals.watch(() => ids, advanceAll);
+    const advanced = await arrivals.watch(
+      () => ids,
+      () => briefly.query(many, { queue_ids, groups }),
+    );
     for (const { queue_id } of advanced) {
       const queue = found.get(queue_id);
       if (queue) notifier.ready(queue.name);
@@ -55,8 +59,21 @@ export function createAdvanceMany(context: {
     return { one, several };
   }
 
+  /** Advances groups of one queue. Where somebody holds a job of one of them, only that group is missed. */
+  async function advanceApart(queueId: number, groups: string[]): Promise<void> {
+    try {
+      const queue = await queues.byId(queueId);
+      if (queue) await headsIn(queue, groups, (_, work) => work({ db: briefly }));
+    } catch (error) {
+      if (!isLockTimeout(error) || groups.length === 1) return missed.add(error, [[queueId, groups]]);
+      const half = groups.length >> 1;
+      await advanceApart(queueId, groups.slice(0, half));
+      await advanceApart(queueId, groups.slice(half));
+    }
+  }
+
   const oneByOne = (groupsOf: GroupsOfQueue[]) =>
-    Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advance(queueId, groups))));
+    Promise.all(groupsOf.map(([queueId, groups]) => inPlace(() => advanceApart(queueId, groups))));
 
   /**
    * Advances groups of many queues, by the ids of the queues. It waits for no lock: a group whose next job was taken
@@ -66,7 +83,7 @@ export function createAdvanceMany(context: {
   return async function advanceMany(groupsOf: Iterable<GroupsOfQueue>): Promise<number> {
     let advanced = 0;
     const { one, several } = await byHeads(groupsOf);
-    advanced += (await oneByOne(several)).length;
+    const apart = oneByOne(portionsOf(several).flat());
     for (const some of portionsOf(one)) {
       try {
         advanced += await advanceTogether(some);
@@ -76,6 +93,6 @@ export function createAdvanceMany(context: {
         else if (!isLockTimeout(error)) await oneByOne(some);
       }
     }
-    return advanced;
+    return advanced + (await apart).length;
   };
 }

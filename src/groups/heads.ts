@@ -47,7 +47,7 @@ export function createGroupHeads(context: {
   const { joinRoundTrip, log } = context;
   const missed = createMissed(log);
   const { headsIn, headsOf } = createAdvance(context);
-  const advanceMany = createAdvanceMany({ ...context, missed, advance });
+  const advanceMany = createAdvanceMany({ ...context, missed, headsIn });
 
   /** Gives heads to those of the groups that lack some. Returns the heads. `catchUp` tries again what fails. */
   async function advance(queueId: number, groups: Iterable<string>): Promise<Map<string, Head[]>> {

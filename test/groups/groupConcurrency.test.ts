@@ -397,6 +397,25 @@ describe('a group_concurrency that changes', () => {
     expect(payloadsOf(await at.claim(queue, { limit: 10, wait_seconds: 20 }))).toEqual([1]);
   });
 
+  test('while somebody holds the next job of a group, the other groups of its queue get theirs', async () => {
+    const groups = ['a', 'b', 'c', 'd', 'e'];
+    const jobs = await at.enqueueAll(
+      groups.flatMap((group) => [1, 2, 3, 4].map((payload) => ({ queue, group, payload }))),
+    );
+    const ended = await at.claim(queue, { limit: 5 });
+    const next = (group: string) => jobs[groups.indexOf(group) * 4 + 3].id;
+    const holder = await openClient(await databaseOf(database.url, queue));
+    await holder.query('begin');
+    await holder.query(`select from dibs.jobs where id = '${next('c')}' for update`);
+    const acks = ended.map(({ id, lease_token }: Json) => ({ id, lease_token }));
+    await at.ok('POST', '/jobs/settle', { acks });
+    for (const group of ['a', 'b', 'd', 'e']) await at.reaches(next(group), 'ready');
+    expect((await at.get(next('c'))).state).toBe('blocked');
+    await holder.query('rollback');
+    await holder.end();
+    await at.reaches(next('c'), 'ready');
+  });
+
   test('while it is lowered, a claim still gets one job of a group', async () => {
     for (const n of [1, 2, 3, 4, 5]) {
       await at.enqueueAll([1, 2, 3].map((payload) => ({ queue, group: `g${n}`, payload })));
