@@ -42,12 +42,18 @@ interface Context {
 /** Takes back the leases of sessions that have ended, and deletes those that have none any more. */
 function createEndAll({ db, throttle, endLeases, endGuests }: Context) {
   const chunk = throttle.chunks();
+  /** Queues of which it could take back nothing. Their leases may fill a page, so it passes over them until it has seen the others. */
+  const held = new Set<number>();
 
   /** Returns how many leases it found, and how many it took back. */
   async function endSome(limit: number, given_from: string) {
-    const queues = await db.query(statements.leases, { limit, given_from });
+    const queues = await db.query(statements.leases, { limit, given_from, passed: [...held] });
     let ended = 0;
-    for (const { queue_id, ids } of queues) ended += await endLeases(queue_id, ids);
+    for (const { queue_id, ids } of queues) {
+      const some = await endLeases(queue_id, ids);
+      if (some === 0) held.add(queue_id);
+      ended += some;
+    }
     return { found: queues.reduce((sum, { ids }) => sum + ids.length, 0), ended };
   }
 
@@ -65,14 +71,17 @@ function createEndAll({ db, throttle, endLeases, endGuests }: Context) {
     const telling = tellOthers();
     telling.catch(() => undefined);
     let found = 0;
-    const ended = await chunk(async (limit) => {
+    await chunk(async (limit) => {
       const some = await endSome(limit, givenFrom);
       found = some.found;
       return some.ended;
     });
     const { told, areMore } = await telling;
-    if (ended > 0) return true;
-    if (found > 0) return AGAIN_MS;
+    if (found > 0) return true;
+    if (held.size > 0) {
+      held.clear();
+      return AGAIN_MS;
+    }
     await db.query(statements.forget, { told });
     return areMore ? AGAIN_MS : false;
   };

@@ -4337,6 +4337,7 @@ export interface StatementTypes {
   };
   'sessions/leases': {
     parameters: {
+      passed: (number | null)[] | null;
       given_from: string | null;
       limit: number | null;
     };

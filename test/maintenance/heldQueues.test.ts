@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openClient } from '../support/database.ts';
 import { eventually, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
+import { holdSession } from '../support/sessions.ts';
 import { databaseOf } from '../support/severalDatabases.ts';
 
 let service: Service;
@@ -29,4 +30,24 @@ test('a queue whose leases cannot be taken back, as its dead letter queue is loc
   await holder.query('rollback');
   await holder.end();
   await eventually(async () => expect(await at.drain(letters)).toHaveLength(1));
+});
+
+test('a thousand leases of a lost session that cannot be taken back keep no other lease from it', async () => {
+  const [letters, held, other] = ['lost.letters', 'lost.held', 'lost.other'];
+  await at.configure(letters, {});
+  await at.configure(held, { dead_letter_queue: letters, max_attempts: 1 });
+  await at.enqueueAll(Array.from({ length: 1000 }, () => ({ queue: held })));
+  const { id } = await at.enqueue({ queue: other });
+  const session = await holdSession(await service.listen(), { resume_seconds: 0 });
+  const lease = { session: session.id, lease_seconds: 600 };
+  expect(await at.claim(held, { ...lease, limit: 1000 })).toHaveLength(1000);
+  await at.claimOne(other, lease);
+  const holder = await openClient(await databaseOf(service.databaseUrl, letters));
+  await holder.query('begin');
+  await holder.query(`select from dibs.queues where name = '${letters}' for update`);
+  session.hangUp();
+  await at.reaches(id, 'ready');
+  await holder.query('rollback');
+  await holder.end();
+  await eventually(async () => expect(await at.claim(letters, { limit: 1000 })).toHaveLength(1000));
 });
