@@ -12,8 +12,12 @@ export interface QueueMemory extends ScannedQueue {
   keySearch: ReturnType<typeof createKeySearch>;
 }
 
-/** What a replica remembers of the queues, by name. */
-export function createQueueMemories() {
+/** A replica remembers so many queues, some 6 kB each: those that were claimed from last. */
+const MOST = 10_000;
+
+/** What a replica remembers of the queues, by name. Of one that is forgotten, it reads the stored floors again. */
+export function createQueueMemories(most = MOST) {
+  /** The one that was claimed from last is the last one. */
   const memories = new Map<string, QueueMemory>();
 
   return {
@@ -30,8 +34,10 @@ export function createQueueMemories() {
           claimed: true,
           patrolledAt: Number.NEGATIVE_INFINITY,
         };
-        memories.set(name, memory);
       }
+      memories.delete(name);
+      memories.set(name, memory);
+      if (memories.size > most) memories.delete(memories.keys().next().value as string);
       return memory;
     },
 
@@ -41,7 +47,7 @@ export function createQueueMemories() {
     cursorOf: (name: string) =>
       memories.get(name)?.cursor.parameters() ?? { cursor_ranks: [], cursor_keys: [] },
 
-    all: (): Iterable<QueueMemory> => memories.values(),
+    all: (): QueueMemory[] => [...memories.values()],
 
     /**
      * After a restore, positions are used again, so nothing that is remembered holds. Claims that run keep their old

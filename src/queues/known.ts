@@ -2,6 +2,8 @@ import { type Queue, type QueueRow, toQueue } from './queue.ts';
 
 /** An entry that is older is looked up again. Meanwhile it still serves, until it is twice as old. */
 const FRESH_MS = 400;
+/** So many are remembered, some 1 kB each: those that were looked up last. */
+const MOST = 20_000;
 
 interface Entry {
   queue: Queue;
@@ -11,8 +13,8 @@ interface Entry {
 /** The name of a queue, or its id. */
 export type QueueKey = string | number;
 
-/** The queues that were looked up lately: at most 0.8 s ago. A queue that was not found is not remembered. */
-export function createKnownQueues() {
+/** The queues that were looked up lately. One serves for at most 0.8 s. A queue that was not found is not remembered. */
+export function createKnownQueues(most = MOST) {
   const byName = new Map<string, Entry>();
   const byId = new Map<number, Entry>();
   let changes = 0;
@@ -30,6 +32,7 @@ export function createKnownQueues() {
     const entry = { queue, at: performance.now() };
     byName.set(queue.name, entry);
     byId.set(queue.id, entry);
+    if (byName.size > most) drop(byName.keys().next().value as string);
   }
 
   return {
