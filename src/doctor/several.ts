@@ -5,6 +5,7 @@ import { checkIdentity, type Registry, readRegistry } from '../databases/registr
 import { StartError } from '../errors.ts';
 import { rowsOf } from '../postgres/client.ts';
 import { planned, row } from '../postgres/statements.ts';
+import { MOST_WAITING, sumOf, waitingJobs } from '../relay/backlog.ts';
 import { FAR_ABOVE, type Finding, lasting, ok, problem, warning } from './finding.ts';
 
 /*
@@ -32,12 +33,10 @@ const statements = {
   forgottenQueues: planned('doctor/forgotten_queues', row<{ id: number; name: string }>()),
   relocating: planned('doctor/relocating', row<{ relocation: string; id: number; name: string }>()),
   openRelocations: planned('doctor/open_relocations', row<{ id: string }>()),
-  waiting: planned('relay/waiting', row<{ jobs: number; oldest_seconds: number | null }>()),
 };
 
 /** Jobs arrive within a second, where their database is there. */
 const LATE_SECONDS = 60;
-const MOST_WAITING = 1_000_000;
 
 type All = [Connected, ...Connected[]];
 
@@ -214,9 +213,9 @@ async function checkRelay(one: Connected, home: Connected): Promise<Finding> {
       'Home has lost its last commits, or was restored. The jobs are kept, and are not sent.',
       'Restart a replica: home learns which queues the other databases have. Queues that none of them has get their places by hand (docs/operating.md#home-that-has-lost-its-last-commits).',
     );
-  const [waiting] = await at((client) => rowsOf(client, statements.waiting, { most: MOST_WAITING }));
+  const [waiting] = await at((client) => rowsOf(client, waitingJobs, { most: MOST_WAITING }));
   const seconds = waiting?.oldest_seconds ?? 0;
-  const found = `${waiting?.jobs ?? 0} jobs wait here to arrive in other databases`;
+  const found = `${sumOf(waiting?.counts)} jobs wait here to arrive in other databases`;
   if (seconds <= LATE_SECONDS) return ok('relay', `${found}.`);
   return (seconds > FAR_ABOVE * LATE_SECONDS ? problem : warning)(
     'relay',

@@ -3603,7 +3603,8 @@ export interface StatementTypes {
       most: number | null;
     };
     columns: {
-      jobs: number;
+      queue_ids: (number | null)[];
+      counts: (number | null)[];
       oldest_seconds: number;
     };
   };

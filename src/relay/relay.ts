@@ -8,8 +8,8 @@ import { createSemaphore, type Semaphore } from '../postgres/semaphore.ts';
 import { planned, row } from '../postgres/statements.ts';
 import type { Places } from '../queues/elsewhere.ts';
 import { createRareLog } from '../rareLog.ts';
-import { restAfter } from '../shareOfTime.ts';
 import { createAskers } from './askers.ts';
+import { createBacklog } from './backlog.ts';
 import { createForget } from './forget.ts';
 import { createParcels, type Parcels } from './parcels.ts';
 import type { Parcel, Receive } from './receive.ts';
@@ -33,6 +33,8 @@ export interface RelayTarget {
 export interface Crossing extends Places {
   /** How long an answer waits for its jobs to arrive, in ms. */
   answerMs?: number | undefined;
+  /** How many jobs wait at most. */
+  mostWaiting?: number | undefined;
   at(database: string): RelayTarget | undefined;
   attemptsOf: AttemptsOf;
 }
@@ -44,12 +46,9 @@ const RUN_MS = 500;
 const QUEUES = 1000;
 /** A new job for a queue lets those that wait for it go first, for so long. */
 const FIRST_MS = 1000;
-/** When so many jobs wait, no more are taken. */
-const MOST_WAITING = 1_000_000;
 
 const statements = {
   queues: planned('relay/queues', row<{ queue_id: number }>()),
-  waiting: planned('relay/waiting', row<{ jobs: number; oldest_seconds: number | null }>()),
 };
 
 /** A queue may not be there yet, and a transaction in the way may be under way: both are tried again. */
@@ -191,9 +190,7 @@ export function createRelay(context: {
     ({ message }) => message,
     (error) => log(error, 'jobs for another database were not sent, they will be'),
   );
-  /** What waits, as the last run of the duty saw it. */
-  let waiting = { jobs: 0, oldestSeconds: 0, at: 0 };
-  let lookFrom = 0;
+  const backlog = createBacklog(db, crossing.mostWaiting);
   /** A replica may have left something that the next run of the duty has to see. */
   let looksAgain = false;
 
@@ -211,20 +208,8 @@ export function createRelay(context: {
   });
   const behind = createBehind(send);
 
-  async function lookWhatWaits(): Promise<void> {
-    const began = performance.now();
-    if (began < lookFrom) return;
-    const [found] = await db.query(statements.waiting, { most: MOST_WAITING });
-    waiting = {
-      jobs: found?.jobs ?? 0,
-      oldestSeconds: found?.oldest_seconds ?? 0,
-      at: performance.now(),
-    };
-    lookFrom = waiting.at + restAfter(waiting.at - began, 'relay counts');
-  }
-
   const relayOut: RelayOut = {
-    write: createWrite(clock, crossing.attemptsOf, () => waiting.jobs >= MOST_WAITING),
+    write: createWrite(clock, crossing.attemptsOf, backlog.isFull),
     send: (jobs) => askers.wait(jobs, (queueId) => void send(queueId)),
     sendTo: (queueId) => void send(queueId),
   };
@@ -244,11 +229,11 @@ export function createRelay(context: {
       looksAgain = false;
       const queueIds = await queuesThatWait(db, behind.queues);
       if (queueIds.length === 0) {
-        waiting = { ...waiting, jobs: 0 };
+        backlog.isEmpty();
         return false;
       }
       await Promise.race([Promise.all(queueIds.map(send)), sleep(RUN_MS)]);
-      await lookWhatWaits();
+      await backlog.look();
       return false;
     },
 
@@ -261,13 +246,9 @@ export function createRelay(context: {
     },
 
     /** Whether there is work for the duty while the replica dozes. */
-    hasWork: () => looksAgain || behind.queues.size > 0 || waiting.jobs > 0,
+    hasWork: () => looksAgain || behind.queues.size > 0 || backlog.waiting().jobs > 0,
 
-    /** How many jobs wait here, and for how long the oldest one. */
-    waiting: () => ({
-      jobs: waiting.jobs,
-      oldestSeconds: waiting.jobs === 0 ? 0 : waiting.oldestSeconds + (performance.now() - waiting.at) / 1000,
-    }),
+    waiting: backlog.waiting,
   };
 }
 

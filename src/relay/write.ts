@@ -11,17 +11,19 @@ import { type AttemptsOf, dueAt, toldAttempts } from './told.ts';
 const statement = planned('relay/write', row<{ created_at: string }>());
 
 /**
- * Writes jobs down that go to queues in other databases, with their ids there. `isFull`: so many wait already that there is no
- * place for more.
+ * Writes jobs down that go to queues in other databases, with their ids there. `isFull`: so many wait for a queue already that there
+ * is no place for more.
  */
-export function createWrite(clock: Clock, attemptsOf: AttemptsOf, isFull: () => boolean) {
+export function createWrite(clock: Clock, attemptsOf: AttemptsOf, isFull: (queueId: number) => boolean) {
   const newId = idSource(clock.now);
 
   /** Jobs for one queue. Returns them as they are until they arrive. */
   return async function write(transaction: Db, jobs: JobToInsert[]): Promise<Job[]> {
-    if (isFull())
-      throw unavailable('Too many jobs wait for databases that are away. Nothing was done. Try again later.');
     const { queue } = jobs[0] as JobToInsert;
+    if (isFull(queue.id))
+      throw unavailable(
+        `Too many jobs wait for queue ${queue.name}, whose database is away. Nothing was done. Try again later.`,
+      );
     const ids = jobs.map(() => newId(queue.id));
     const [written] = await transaction.query(statement, {
       queue_id: queue.id,

@@ -229,6 +229,34 @@ test('queues with much to send take turns: a fifth one waits for one parcel of t
   await other.stop();
 });
 
+test('jobs for a queue whose database is away leave places to those for others', async () => {
+  away = true;
+  const other = openReplica(databases, {
+    answerMs: 0,
+    mostWaiting: 8,
+    targets: { east: { serves: () => false } },
+  });
+  const follow = async (queue: string, count: number) => {
+    const item = await lease('here');
+    const enqueue = Array.from({ length: count }, () => ({ queue }));
+    const told = await other
+      .at('home')
+      .verbs.ack({ ...item, at, enqueue })
+      .catch((error: Error) => error);
+    await until(async () => {
+      await other.at('home').relay.run();
+      return other.at('home').relay.waiting().jobs === (await waitingIn(databases, 'home'));
+    });
+    return told instanceof Error ? told.message : told.enqueued?.length;
+  };
+  expect(await follow('east.a', 6)).toBe(6);
+  expect(await follow('east.a', 1)).toMatch(/^Too many jobs wait for queue east\.a, whose database is away/);
+  expect(await follow('west.a', 1)).toBe(1);
+  expect(await follow('east.b', 1)).toBe(1);
+  expect(await follow('west.a', 1)).toBe(1);
+  await other.stop();
+});
+
 test('an operation moves jobs to a queue in another database, as they are', async () => {
   await home().enqueue([
     { queue: 'here', payload: payload({ text: '\u0001 "x"', n: 1 }), headers: { a: 'b' }, fairness_key: 'f' },

@@ -86,12 +86,14 @@ export function openReplica(
   { urls, pools, places }: Databases,
   {
     answerMs = 60_000,
+    mostWaiting,
     targets = {},
     moving = new Set(),
     change = (db) => db,
   }: {
     /** How long an answer waits for its jobs. */
     answerMs?: number | undefined;
+    mostWaiting?: number;
     /** What stands before the databases, in the way of parcels. */
     targets?: Record<string, Partial<RelayTarget>>;
     /** Queues that are being relocated. */
@@ -104,6 +106,7 @@ export function openReplica(
   const crossingOf = (self: string): Crossing => ({
     self,
     answerMs,
+    mostWaiting,
     place: () => undefined,
     findElsewhere: async (queue) => crossingOf(self).elsewhere(queue),
     elsewhere(queue) {
