@@ -1,4 +1,4 @@
-import { refuse } from '../enqueue/checks.ts';
+import { refuse, refuseHalfPairs } from '../enqueue/checks.ts';
 import type { Enqueue } from '../enqueue/enqueue.ts';
 import { checkBatches, holdOf } from '../enqueue/holdBatches.ts';
 import { checked, queueNameOf } from '../enqueue/intoQueues.ts';
@@ -120,7 +120,8 @@ export function createCreateBatch(context: {
   }
 
   async function create(request: NewBatch): Promise<Created | undefined> {
-    const { jobs } = request;
+    const { jobs, name } = request;
+    refuseHalfPairs({ name }, '');
     const followers = followersOf(request);
     const all = [...jobs, ...followers.map(({ job }) => job)];
     const at = pathsOf(request);

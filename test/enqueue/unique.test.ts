@@ -69,13 +69,15 @@ test('a unique key holds in its own queue, and only if all characters are equal'
   expect(await jobsIn(queue)).toHaveLength(10);
 });
 
-test('half of a surrogate pair in a key is refused, never changed: two keys would become one', async () => {
+test('half of a surrogate pair in a key or a name is refused, never changed: two keys would become one', async () => {
   const queue = at.newQueue();
   for (const half of ['\ud83d', '\ude00', 'a\ud83db', '\ude00\ud83d'])
     for (const field of ['unique_key', 'group', 'fairness_key'])
       expectProblem(await post({ queue, [field]: half }), 400, 'invalid_request', `/${field}`);
   const jobs = [{ queue }, { queue, group: '\udc00' }];
   expectProblem(await service.call('POST', '/jobs/batch', { jobs }), 400, 'invalid_request', '/jobs/1/group');
+  const batch = { queue, name: '\ud83d' };
+  expectProblem(await service.call('POST', '/batches', batch), 400, 'invalid_request', '/name');
   expectProblem(await service.call('GET', `/queues/${queue}`), 404, 'queue_not_found');
 });
 
