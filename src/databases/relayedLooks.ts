@@ -6,12 +6,25 @@ import type { WayOfJobs } from './onItsWay.ts';
 /** A client that waits for a job looks again whether it has arrived: soon, then so often. */
 const FIRST_LOOK_MS = 5;
 const LOOK_MS = 200;
+/** All of them together look so often, for each look asks every database. But each one looks once in LONGEST_PAUSE_MS. */
+const MOST_LOOKS_A_SECOND = 250;
+const LONGEST_PAUSE_MS = 2000;
 
 /** Looks at one job. One that has not arrived yet in its database is told by the relay of another one. */
 export function relayedLooks(
   { lookOrFind, whither }: WayOfJobs,
   { home, toJob }: Lead,
 ): Pick<Verbs, 'getJob' | 'explainJob' | 'getJobHistory' | 'waitForJob'> {
+  /** How many clients wait for jobs that have not arrived. */
+  let waiting = 0;
+
+  async function pause(pauseMs: number, leftMs: number, signal: AbortSignal): Promise<void> {
+    waiting++;
+    const inTurnMs = Math.min(LONGEST_PAUSE_MS, (1000 * waiting) / MOST_LOOKS_A_SECOND);
+    await sleep(Math.min(Math.max(pauseMs, inTurnMs), leftMs), undefined, { signal }).catch(() => undefined);
+    waiting--;
+  }
+
   return {
     async getJob(request) {
       const looked = await lookOrFind(request.id, () =>
@@ -39,10 +52,8 @@ export function relayedLooks(
     async waitForJob(request) {
       const { id, wait_seconds, onHangup } = request;
       const until = performance.now() + wait_seconds * 1000;
-      let isGone = false;
-      onHangup?.(() => {
-        isGone = true;
-      });
+      const gone = new AbortController();
+      onHangup?.(() => gone.abort());
       for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LOOK_MS, 2 * pauseMs)) {
         const left = () => Math.max(0, until - performance.now());
         const looked = await lookOrFind(id, () =>
@@ -50,10 +61,10 @@ export function relayedLooks(
         );
         if ('found' in looked) return looked.found;
         const leftMs = left();
-        if (leftMs === 0 || isGone || home.rooms.waits.closed()) return looked.job;
+        if (leftMs === 0 || gone.signal.aborted || home.rooms.waits.closed()) return looked.job;
         // It arrives as one that somebody waits for. So it is kept when it finishes.
         const isNoted = pauseMs > FIRST_LOOK_MS || (await looked.relay.awaited(id, leftMs / 1000));
-        if (isNoted) await sleep(Math.min(pauseMs, leftMs));
+        if (isNoted) await pause(pauseMs, leftMs, gone.signal);
       }
     },
   };
