@@ -1,6 +1,6 @@
 -- In home: takes the next relocation on which no replica works, for :seconds: one between :databases, those that this replica
--- has. Callers take turns: :served has those that this replica has worked for, the last one last. Whoever had it before has another
--- `attempt`, and changes nothing any more.
+-- has. Callers take turns: :served has those that this replica has worked for, the last one last. Of a caller, it takes the one that was
+-- left longest ago. Whoever had it before has another `attempt`, and changes nothing any more.
 update dibs.relocations
 set worked_until = now() + :seconds::double precision * interval '1 second', attempt = attempt + 1
 where id = (
@@ -8,7 +8,7 @@ where id = (
     from dibs.relocations
     where phase <> 'ended' and worked_until < now()
       and source = any (:databases::text[]) and target = any (:databases::text[])
-    order by coalesce(array_position(:served::text[], coalesce(actor, '')), 0), id
+    order by coalesce(array_position(:served::text[], coalesce(actor, '')), 0), worked_until, id
     limit 1
     for update skip locked
   )

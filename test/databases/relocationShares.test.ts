@@ -1,3 +1,4 @@
+import type { QueryResultRow } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { as, speakingAccess } from '../support/access.ts';
 import { createDatabase, createOtherDatabase, onServer, openClient } from '../support/database.ts';
@@ -88,13 +89,18 @@ test('of one caller, 20 run at once. Others start theirs, and callers take turns
   const client = await openClient(home.url);
   await client.query(`update dibs.relocations set worked_until = '-infinity' where phase <> 'ended'`);
   await insert(mine, 1, 'counting', '-infinity');
-  const taken = [];
+  const taken: QueryResultRow[] = [];
   const take = (databases: string[], served: string[]) =>
     rowsOf(client, 'relocation/take', { seconds: 60, databases, served });
   // A replica leaves those to others whose databases it lacks.
   expect(await take(['home', 'lately'], [])).toEqual([]);
   for (const served of [[his], [mine, his], [his, mine]])
     taken.push(...(await take(['home', 'east'], served)));
-  await client.end();
   expect(taken.map(({ actor }) => actor)).toEqual([mine, his, his]);
+  // One that was left, as its database is away, is behind all others of its caller.
+  await client.query('update dibs.relocations set worked_until = now() where id = $1', [taken[1]?.id]);
+  const next = await take(['home', 'east'], [mine, his]);
+  expect(next).toHaveLength(1);
+  expect(next[0]?.id).not.toBe(taken[1]?.id);
+  await client.end();
 });

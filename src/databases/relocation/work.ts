@@ -9,7 +9,10 @@ import { clean, count, leaveAndCopy, switchOver } from './there.ts';
 
 /** What failed is tried again after this time. */
 const AGAIN_MS = 500;
-/** A relocation that cannot begin for so long fails. A queue that cannot leave, or be copied, for so long comes back. */
+/**
+ * A relocation that cannot begin for so long fails. A queue that cannot leave, or be copied, for so long comes back. What cannot give up
+ * any more makes room for others, and goes on later.
+ */
 const GIVE_UP_MS = 10_000;
 const TELL_MS = 1000;
 
@@ -85,9 +88,11 @@ export async function workOn(
     if (stopping.aborted || lost.signal.aborted || error instanceof NotWanted) return false;
     if (asked.signal.aborted && relocation.phase === 'leaving') return true;
     const passes = mayPass(error);
+    const mayGiveUp = relocation.phase === 'counting' || relocation.phase === 'leaving';
     failsSince ??= performance.now();
     const isLong = performance.now() - failsSince > GIVE_UP_MS;
     if (!passes || isLong) await giveUp(whyOf(error));
+    if (isLong && !mayGiveUp) return false;
     if (!passes && !(error instanceof Refusal))
       log(error, `the relocation of the queue ${relocation.queue} met an error`);
     await sleep(AGAIN_MS, undefined, { signal: stopping }).catch(() => undefined);
