@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -53,11 +54,17 @@ func (w *Worker) beat() {
 			if err != nil {
 				return nil, err
 			}
+			if !areAnswers(answer.Extends, len(items)) {
+				return nil, errNoExtend
+			}
 			return answer.Extends, nil
 		})
 	}
 	w.scheduleBeat()
 }
+
+// errNoExtend: something before Dibs has answered. The lease may be extended or not.
+var errNoExtend = &ConnectionError{errors.New("the answer of an extend is not of Dibs")}
 
 func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error) {
 	sent := r.report
@@ -65,6 +72,9 @@ func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error
 	return func(ctx context.Context) ([]SettleResult, error) {
 		body := ExtendRequest{LeaseToken: r.token, LeaseSeconds: r.leaseSeconds, Progress: sent.text}
 		answer, err := w.Client.ExtendLease(ctx, r.id, body)
+		if err == nil && answer.ID == "" {
+			err = errNoExtend
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err != nil && IsTemporary(err) && r.state == running {
@@ -124,7 +134,7 @@ func (w *Worker) extend(runs []*run, send func(context.Context) ([]SettleResult,
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for i, r := range runs {
-			if err == nil && i < len(results) {
+			if err == nil {
 				w.extendAnswered(r, results[i], sent)
 			} else if r.turn == turns[i] {
 				r.failed(err)

@@ -144,8 +144,9 @@ func (r *run) wait(before []*run) {
 
 func (r *run) beats() bool { return r.state != done && !r.lost && !r.extending }
 
+// due: progress goes at once, unless an extend has failed since.
 func (r *run) due() time.Time {
-	if r.report != nil {
+	if r.report != nil && r.failures == 0 {
 		return time.Time{}
 	}
 	return r.extendAt

@@ -51,7 +51,13 @@ func await[T any](t *testing.T, from <-chan T, what string) T {
 // finish works until each job is completed or dead.
 func finish(t *testing.T, fake *dibstest.Fake, worker *dibs.Worker) []dibstest.Job {
 	t.Helper()
-	worker.Client, worker.Queues = fake.Client(), []string{"mail"}
+	return finishWith(t, fake, fake.Client(), worker)
+}
+
+// finishWith is finish with a client that stands before the fake.
+func finishWith(t *testing.T, fake *dibstest.Fake, client *dibs.Client, worker *dibs.Worker) []dibstest.Job {
+	t.Helper()
+	worker.Client, worker.Queues = client, []string{"mail"}
 	ended := run(worker)
 	if err := fake.WaitUntilDone(within(t)); err != nil {
 		t.Fatal(err)
@@ -61,6 +67,17 @@ func finish(t *testing.T, fake *dibstest.Fake, worker *dibs.Worker) []dibstest.J
 		t.Fatal(err)
 	}
 	return fake.Jobs("mail")
+}
+
+// before is a client of a fake whose requests this answers first. Where it answers nothing, the fake does.
+func before(fake *dibstest.Fake, answer func(*http.Request) (*http.Response, error)) *dibs.Client {
+	transport := fake.Client().HTTP.Transport
+	return answering(func(request *http.Request) (*http.Response, error) {
+		if response, err := answer(request); response != nil || err != nil {
+			return response, err
+		}
+		return transport.RoundTrip(request)
+	})
 }
 
 // answering is a client whose requests are all answered by this.
