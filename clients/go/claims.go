@@ -97,7 +97,6 @@ func (w *Worker) closeClaim() {
 		w.closing = false
 		if err == nil {
 			w.claimed(open, jobs)
-			open.hangUp()
 		} else {
 			w.claimFailed(open, err)
 		}
@@ -105,7 +104,9 @@ func (w *Worker) closeClaim() {
 	}()
 }
 
+// claimed: the claim is over. A request of it that still waits is hung up: it would be answered the same leases.
 func (w *Worker) claimed(from *claim, jobs []LeasedJob) {
+	from.hangUp()
 	if w.claim == from {
 		w.claim = nil
 	}
