@@ -42,9 +42,11 @@ func (w *Worker) take() (batch []*settlement) {
 	return batch
 }
 
-func (w *Worker) sendSettlements(withClaim bool) {
+// sendSettlements: where a settlement goes alone, a claim does not go with it. So it is known which of them is refused.
+func (w *Worker) sendSettlements(mayClaim bool) {
 	w.settling = true
 	batch := w.take()
+	withClaim := mayClaim && !batch[0].alone
 	request := SettleRequest{}
 	lists := map[verb][]*settlement{}
 	for _, one := range batch {
@@ -72,12 +74,8 @@ func (w *Worker) sendSettlements(withClaim bool) {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.settling = false
-		if withClaim {
-			w.claiming, w.carries = false, false
-		}
 		if err != nil {
-			w.batchFailed(batch, err)
+			w.batchFailed(batch, withClaim, err)
 			w.carriedFailed(open, err)
 		} else {
 			w.settleFailures = 0
@@ -85,6 +83,11 @@ func (w *Worker) sendSettlements(withClaim bool) {
 			w.answeredAll(lists[verbNack], answer.Nacks)
 			w.answeredAll(lists[verbRelease], answer.Releases)
 			w.carriedAnswered(open, answer)
+		}
+		// Only now: what is refused above calls pump, and the claim would go again.
+		w.settling = false
+		if withClaim {
+			w.claiming, w.carries = false, false
 		}
 		w.pump()
 	}()
@@ -101,14 +104,10 @@ func areAnswers(results []SettleResult, count int) bool {
 	return len(results) == count && !slices.ContainsFunc(results, func(one SettleResult) bool { return one.Status < 200 })
 }
 
-// carriedFailed: what was refused were settlements. The claim that went along goes by itself.
+// carriedFailed: the claim goes again. If it was that which was refused, it is refused once more by itself, and ends the worker.
 func (w *Worker) carriedFailed(open *claim, err error) {
-	if open == nil {
-		return
-	}
-	open.repeated = true
-	if !IsTemporary(err) && w.claim == open {
-		w.claim = nil
+	if open != nil && IsTemporary(err) {
+		open.repeated = true
 	}
 }
 
@@ -157,7 +156,7 @@ func (w *Worker) answered(one *settlement, result SettleResult) {
 	}
 }
 
-func (w *Worker) batchFailed(batch []*settlement, err error) {
+func (w *Worker) batchFailed(batch []*settlement, withClaim bool, err error) {
 	refusal, isRefusal := find[*Error](err)
 	isBug := isRefusal && refusal.Status == http.StatusInternalServerError
 	passes := maySettleLater(err)
@@ -172,7 +171,7 @@ func (w *Worker) batchFailed(batch []*settlement, err error) {
 		w.settleFailures++
 		w.outbox = append(w.outbox, batch...)
 		w.observe(Event{Type: "retrying", Request: "settle", Err: err})
-	case len(batch) > 1:
+	case withClaim || len(batch) > 1:
 		w.outbox = append(w.outbox, batch...)
 	default:
 		w.refused(batch[0], err)
