@@ -60,7 +60,7 @@ func (b *BatchHandle) Close(ctx context.Context) error {
 	_, err := repeat(ctx, b.producer.Retry, func() (*Batch, error) {
 		tries++
 		closed, err := asBatch(b.producer.Client.CloseBatch(ctx, b.ID))
-		if refusal, isRefusal := find[*Error](err); isRefusal && refusal.Code == "batch_closed" && tries > 1 {
+		if refusal, isRefusal := refusalIn(err); isRefusal && refusal.Code == "batch_closed" && tries > 1 {
 			return nil, nil // An earlier try has closed it, and its answer was lost.
 		}
 		return closed, err

@@ -36,9 +36,20 @@ func (e *ConnectionError) Error() string {
 }
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
+// refusalIn finds the answer of an error. What a *ConnectionError wraps is none: it is of a KeyFunc or a transport, which may ask another
+// Dibs.
+func refusalIn(err error) (refusal *Error, isRefusal bool) {
+	each(err, func(one error) bool {
+		refusal, isRefusal = one.(*Error)
+		_, isBroken := one.(*ConnectionError)
+		return !isRefusal && !isBroken
+	})
+	return refusal, isRefusal && refusal != nil
+}
+
 // IsTemporary tells whether the same request may work a little later: docs/workers.md has the table.
 func IsTemporary(err error) bool {
-	refusal, isRefusal := find[*Error](err)
+	refusal, isRefusal := refusalIn(err)
 	if !isRefusal {
 		_, isBroken := find[*ConnectionError](err)
 		return isBroken
@@ -57,7 +68,7 @@ func isTooLarge(refusal *Error) bool { return refusal.Status == http.StatusReque
 
 // maySettleLater is IsTemporary for what is done already: what a wrong URL or another version of Dibs answers says nothing of the job.
 func maySettleLater(err error) bool {
-	refusal, isRefusal := find[*Error](err)
+	refusal, isRefusal := refusalIn(err)
 	if isRefusal && (refusal.isForeign || refusal.Code == "route_not_found" || refusal.Status == http.StatusMethodNotAllowed) {
 		return !isTooLarge(refusal)
 	}
@@ -66,7 +77,7 @@ func maySettleLater(err error) bool {
 
 // mayBeDone tells whether a request that failed may have counted.
 func mayBeDone(err error) bool {
-	if refusal, isRefusal := find[*Error](err); isRefusal && !refusal.isForeign {
+	if refusal, isRefusal := refusalIn(err); isRefusal && !refusal.isForeign {
 		return refusal.Status >= 500 && (refusal.Problem.Outcome == nil || *refusal.Problem.Outcome != "not_done")
 	}
 	return IsTemporary(err)

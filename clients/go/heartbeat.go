@@ -88,7 +88,7 @@ func (w *Worker) sendReport(r *run) func(context.Context) ([]SettleResult, error
 		for _, heard := range sent.heard {
 			heard <- err
 		}
-		if refused, isRefusal := find[*Error](err); isRefusal && isGone(refused.Code) {
+		if refused, isRefusal := refusalIn(err); isRefusal && isGone(refused.Code) {
 			return []SettleResult{{ID: r.id, Status: http.StatusConflict}}, nil
 		}
 		if err != nil {

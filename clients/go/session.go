@@ -244,7 +244,7 @@ func (k *keeper) rest() time.Duration {
 }
 
 func isSessionGone(err error) bool {
-	refusal, isRefusal := find[*Error](err)
+	refusal, isRefusal := refusalIn(err)
 	return isRefusal && refusal.Code == "session_not_found"
 }
 

@@ -157,7 +157,7 @@ func (w *Worker) answered(one *settlement, result SettleResult) {
 }
 
 func (w *Worker) batchFailed(batch []*settlement, withClaim bool, err error) {
-	refusal, isRefusal := find[*Error](err)
+	refusal, isRefusal := refusalIn(err)
 	isBug := isRefusal && refusal.Status == http.StatusInternalServerError
 	passes := maySettleLater(err)
 	for _, one := range batch {
@@ -182,7 +182,7 @@ func (w *Worker) batchFailed(batch []*settlement, withClaim bool, err error) {
 // ack becomes a nack for good. A nack or a release becomes a nack without what may be wrong with it.
 func (w *Worker) refused(one *settlement, err error) {
 	w.observe(Event{Type: "refused", Job: one.run.work, Verb: string(one.verb), Err: err})
-	refusal, isRefusal := find[*Error](err)
+	refusal, isRefusal := refusalIn(err)
 	isForbidden := isRefusal && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden)
 	if isForbidden || one.isPlain {
 		w.done(one.run)

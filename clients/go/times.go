@@ -48,7 +48,7 @@ func seconds(n float64) time.Duration {
 func backoff(failures int, err error) time.Duration {
 	most := min(backoffBase<<min(failures, 10), backoffLongest)
 	rest := time.Duration(0)
-	if refused, isRefusal := find[*Error](err); isRefusal && refused.RetryAfter > 0 {
+	if refused, isRefusal := refusalIn(err); isRefusal && refused.RetryAfter > 0 {
 		rest = min(refused.RetryAfter, longestRest)
 		most = min(most, rest)
 	}

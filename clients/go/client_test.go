@@ -1,0 +1,78 @@
+package dibs_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dibs.example/dibs"
+	"dibs.example/dibs/dibstest"
+)
+
+// ofAnother are refusals as another Dibs would say them, or the key of it.
+var ofAnother = []*dibs.Error{
+	{Code: "unauthorized", Status: 401}, {Code: "forbidden", Status: 403}, {Code: "session_not_found", Status: 404},
+	{Code: "lease_lost", Status: 409}, {Code: "batch_closed", Status: 409}, {Code: "internal", Status: 500, RetryAfter: time.Hour},
+}
+
+func TestARefusalInAnErrorOfAKeyFuncOrATransportIsNoneOfDibs(t *testing.T) {
+	for _, other := range ofAnother {
+		for name, client := range map[string]*dibs.Client{
+			"a KeyFunc": {KeyFunc: func(context.Context) (string, error) { return "", fmt.Errorf("no key: %w", other) }},
+			"a transport": answering(func(*http.Request) (*http.Response, error) {
+				return nil, fmt.Errorf("no answer: %w", other)
+			}),
+			"a panic": answering(func(*http.Request) (*http.Response, error) { panic(other) }),
+		} {
+			t.Run(name+" with "+other.Code, func(t *testing.T) {
+				_, err := client.GetVersion(within(t))
+				if !dibs.IsTemporary(err) || !dibs.IsTemporary(fmt.Errorf("asking: %w", err)) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestAWorkerGoesOnThroughRefusalsInErrorsOfItsKeyFunc(t *testing.T) {
+	for _, other := range ofAnother {
+		t.Run(other.Code, func(t *testing.T) {
+			t.Parallel()
+			fake := dibstest.New()
+			enqueue(t, fake, 3)
+			client := fake.Client()
+			var calls atomic.Int32
+			client.KeyFunc = func(context.Context) (string, error) {
+				if calls.Add(1)%2 == 0 {
+					return "", fmt.Errorf("no key: %w", other)
+				}
+				return "key", nil
+			}
+			jobs := finishWith(t, fake, client, &dibs.Worker{Concurrency: 1, Handler: func(_ context.Context, job *dibs.Work) error {
+				return job.Report(50)
+			}})
+			for _, job := range jobs {
+				if job.State != "completed" || job.Deliveries != 1 || string(job.Progress) != "50" {
+					t.Errorf("got %+v", job)
+				}
+			}
+		})
+	}
+}
+
+func TestABatchIsNotClosedByARefusalInAnErrorOfAKeyFunc(t *testing.T) {
+	producer, asked := scripted(ok(open))
+	calls := 0
+	producer.Client.KeyFunc = func(context.Context) (string, error) {
+		if calls++; calls < 4 {
+			return "", &dibs.Error{Code: "batch_closed", Status: 409}
+		}
+		return "key", nil
+	}
+	if err := producer.BatchByID("b").Close(within(t)); err != nil || len(*asked) != 1 {
+		t.Errorf("got %v after %d requests", err, len(*asked))
+	}
+}
