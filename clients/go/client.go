@@ -130,7 +130,7 @@ func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error)
 		return call.broken(err)
 	}
 	if response.StatusCode >= 300 {
-		text, err := readAll(response)
+		text, err := readAll(ctx, response)
 		switch {
 		case err != nil:
 			return call.broken(err)
@@ -139,7 +139,7 @@ func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error)
 		}
 		return c.refused(response, text)
 	}
-	defer response.Body.Close()
+	defer func() { _ = guarded(response.Body.Close) }()
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, mostLine)
 	for {
@@ -252,8 +252,12 @@ func (c *Client) request(ctx context.Context, call *call) (*http.Request, error)
 	return request, nil
 }
 
-// mostRefusal bounds what is read of an answer that says no.
-const mostRefusal = 1 << 20
+const (
+	// mostAnswer bounds what is read of an answer. Dibs sends 16 MiB of jobs, and one more of that size. As text, each may be twice as long.
+	mostAnswer = 128 << 20
+	// mostRefusal bounds what is read of an answer that says no.
+	mostRefusal = 1 << 20
+)
 
 // send: a transport may be one of the program's own, and panic. The caller closes the body.
 func send(client *http.Client, request *http.Request) (response *http.Response, err error) {
@@ -268,22 +272,50 @@ func send(client *http.Client, request *http.Request) (response *http.Response, 
 	return response, err
 }
 
+// exchange sends a request, and reads its answer.
 func exchange(client *http.Client, request *http.Request) ([]byte, *http.Response, error) {
-	response, err := send(client, request)
-	if err != nil {
-		return nil, nil, err
+	type answer struct {
+		text     []byte
+		response *http.Response
 	}
-	text, err := readAll(response)
-	return text, response, err
+	ctx := request.Context()
+	given, err := apart(ctx, "the transport", func() (given answer, err error) {
+		if given.response, err = send(client, request); err == nil {
+			given.text, err = readAll(ctx, given.response)
+		}
+		return given, err
+	})
+	return given.text, given.response, err
 }
 
-func readAll(response *http.Response) ([]byte, error) {
-	defer response.Body.Close()
-	var body io.Reader = response.Body
+// readAll: a body may be of a transport of the program's own, too.
+func readAll(ctx context.Context, response *http.Response) (text []byte, err error) {
+	most := mostAnswer
 	if response.StatusCode >= 300 {
-		body = io.LimitReader(body, mostRefusal)
+		most = mostRefusal
 	}
-	return io.ReadAll(body)
+	err = guarded(func() (err error) {
+		defer response.Body.Close()
+		text, err = io.ReadAll(io.LimitReader(untilDone{ctx, response.Body}, int64(most)))
+		return err
+	})
+	if err == nil && len(text) == mostAnswer {
+		err = errors.New("the answer is too long to be of Dibs")
+	}
+	return text, err
+}
+
+// untilDone is read until ctx ends. A body may give nothing again and again.
+type untilDone struct {
+	ctx  context.Context
+	body io.Reader
+}
+
+func (u untilDone) Read(into []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.body.Read(into)
 }
 
 func newID() string {

@@ -3,7 +3,10 @@ package dibs_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,5 +77,79 @@ func TestABatchIsNotClosedByARefusalInAnErrorOfAKeyFunc(t *testing.T) {
 	}
 	if err := producer.BatchByID("b").Close(within(t)); err != nil || len(*asked) != 1 {
 		t.Errorf("got %v after %d requests", err, len(*asked))
+	}
+}
+
+// odd is a body that does what no body should, for each way.
+var odd = map[string]io.ReadCloser{
+	"panics":                 oddBody{read: func([]byte) (int, error) { panic("body") }},
+	"ends its goroutine":     oddBody{read: func([]byte) (int, error) { runtime.Goexit(); return 0, nil }},
+	"lies":                   oddBody{read: func([]byte) (int, error) { return -1, nil }},
+	"has nothing":            oddBody{read: func([]byte) (int, error) { return 0, nil }},
+	"hangs":                  oddBody{read: func([]byte) (int, error) { select {} }},
+	"panics when it is over": oddBody{read: func([]byte) (int, error) { return 0, io.EOF }, close: func() error { panic("close") }},
+	"never ends": oddBody{read: func(into []byte) (int, error) {
+		for i := range into {
+			into[i] = ' '
+		}
+		return len(into), nil
+	}},
+}
+
+func TestABodyThatDoesWhatNoBodyShouldIsALostAnswer(t *testing.T) {
+	for name, body := range odd {
+		for _, status := range []int{200, 400} {
+			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
+				client := answering(func(request *http.Request) (*http.Response, error) {
+					response := answer(request, status, nil, "")
+					response.Body = body
+					return response, nil
+				})
+				client.Timeout = 2 * time.Second
+				ends(t, "the error", func() {
+					if _, err := client.GetVersion(within(t)); !dibs.IsTemporary(err) {
+						t.Errorf("got %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAWorkerGoesOnWhateverItsTransportDoes(t *testing.T) {
+	acts := map[string]func(*http.Request) (*http.Response, error){
+		"it ends its goroutine": func(*http.Request) (*http.Response, error) { runtime.Goexit(); return nil, nil },
+		"it panics":             func(*http.Request) (*http.Response, error) { panic("transport") },
+		"it hangs":              func(*http.Request) (*http.Response, error) { select {} },
+	}
+	for name, body := range odd {
+		acts["a body "+name] = func(request *http.Request) (*http.Response, error) {
+			response := answer(request, 200, nil, "")
+			response.Body = body
+			return response, nil
+		}
+	}
+	delete(acts, "a body never ends") // It takes much memory.
+	for name, act := range acts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := dibstest.New()
+			enqueue(t, fake, 2)
+			var asked sync.Map
+			client := before(fake, func(request *http.Request) (*http.Response, error) {
+				if _, isAgain := asked.LoadOrStore(request.URL.Path, true); !isAgain {
+					return act(request)
+				}
+				return nil, nil
+			})
+			client.Timeout = time.Second
+			worker := &dibs.Worker{Concurrency: 1, NoSession: true, Wait: time.Millisecond}
+			worker.Handler = func(_ context.Context, job *dibs.Work) error { return job.Report(50) }
+			for _, job := range finishWith(t, fake, client, worker) {
+				if job.State != "completed" || job.Deliveries != 1 || string(job.Progress) != "50" {
+					t.Errorf("got %+v", job)
+				}
+			}
+		})
 	}
 }

@@ -34,29 +34,11 @@ func (c *Client) key(ctx context.Context) (string, error) {
 	case c.KeyFunc == nil:
 		return checkedKey(c.Key)
 	}
-	type answer struct {
-		key string
-		err error
-	}
-	came := make(chan answer, 1)
-	go func() {
-		given := answer{err: errors.New("the KeyFunc ended its goroutine")}
-		defer func() { came <- given }()
-		err := guarded(func() (err error) {
-			given.key, err = c.KeyFunc(ctx)
-			return err
-		})
-		given.err = err
-	}()
-	var given answer
-	select {
-	case given = <-came:
-	case <-ctx.Done():
-		given.err = ctx.Err()
-	}
-	key, err := checkedKey(given.key)
-	if given.err != nil {
-		err = fmt.Errorf("there is no key: %w", given.err)
+	key, err := apart(ctx, "the KeyFunc", func() (string, error) { return c.KeyFunc(ctx) })
+	if err != nil {
+		err = fmt.Errorf("there is no key: %w", err)
+	} else {
+		key, err = checkedKey(key)
 	}
 	if err != nil {
 		return "", &ConnectionError{err}

@@ -698,10 +698,19 @@ func TestTheKeyOfASessionIsReadAgainAndAskedForAsThatOfOtherRequests(t *testing.
 }
 
 // oddBody is an answer whose body does what no body should.
-type oddBody struct{ read func([]byte) (int, error) }
+type oddBody struct {
+	read  func([]byte) (int, error)
+	close func() error
+}
 
 func (b oddBody) Read(into []byte) (int, error) { return b.read(into) }
-func (b oddBody) Close() error                  { return nil }
+
+func (b oddBody) Close() error {
+	if b.close == nil {
+		return nil
+	}
+	return b.close()
+}
 
 func TestWhateverAnswersForASessionEndsNoWorker(t *testing.T) {
 	first := []byte(`{"session": "s-1", "resume_seconds": 5}` + "\n")
@@ -717,7 +726,7 @@ func TestWhateverAnswersForASessionEndsNoWorker(t *testing.T) {
 	odd := func(read func([]byte) (int, error)) func(*http.Request) (*http.Response, error) {
 		return func(request *http.Request) (*http.Response, error) {
 			response := answer(request, 200, nil, "")
-			response.Body = oddBody{read}
+			response.Body = oddBody{read: read}
 			return response, nil
 		}
 	}
@@ -729,9 +738,14 @@ func TestWhateverAnswersForASessionEndsNoWorker(t *testing.T) {
 		"a body that lies":        odd(func([]byte) (int, error) { return -1, nil }),
 		"a body that has nothing": odd(func([]byte) (int, error) { return 0, nil }),
 		"a line without an end":   odd(endless),
+		"a body that panics when it is over": func(request *http.Request) (*http.Response, error) {
+			response := answer(request, 200, nil, "")
+			response.Body = oddBody{read: func([]byte) (int, error) { return 0, io.EOF }, close: func() error { panic("close") }}
+			return response, nil
+		},
 		"a session, and then a line without an end": func(request *http.Request) (*http.Response, error) {
 			response := answer(request, 200, nil, "")
-			response.Body = io.NopCloser(io.MultiReader(strings.NewReader(string(first)), oddBody{endless}))
+			response.Body = io.NopCloser(io.MultiReader(strings.NewReader(string(first)), oddBody{read: endless}))
 			return response, nil
 		},
 		"nothing":               whole(""),

@@ -1,0 +1,31 @@
+package dibs
+
+import (
+	"context"
+	"fmt"
+)
+
+// apart lets what is not of this library act in a goroutine of its own. It may panic, end that goroutine, or go on after its context.
+func apart[T any](ctx context.Context, name string, act func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	came := make(chan result, 1)
+	go func() {
+		given := result{err: fmt.Errorf("%s ended its goroutine", name)}
+		defer func() { came <- given }()
+		err := guarded(func() (err error) {
+			given.value, err = act()
+			return err
+		})
+		given.err = err
+	}()
+	select {
+	case given := <-came:
+		return given.value, given.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
