@@ -85,6 +85,7 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 	if err != nil {
 		return err
 	}
+	key := keyIn(request)
 	// The transport repeats a request by itself when it has an Idempotency-Key, or when it never arrived. Only the worker repeats.
 	text, response, err := exchange(c.sender(), request)
 	if err != nil && whole.Err() != nil && ctx.Err() == nil {
@@ -93,7 +94,7 @@ func (c *Client) do(ctx context.Context, call *call, answer any) error {
 	if err != nil {
 		return call.broken(err)
 	}
-	if c.isRenewed(request, response) {
+	if c.isRenewed(key, response) {
 		return c.do(ctx, call, answer)
 	}
 	if response.StatusCode >= 300 {
@@ -125,6 +126,7 @@ func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error)
 	if err != nil {
 		return err
 	}
+	key := keyIn(request)
 	response, err := send(c.sender(), request)
 	if err != nil {
 		return call.broken(err)
@@ -134,7 +136,7 @@ func (c *Client) lines(ctx context.Context, call *call, tell func([]byte) error)
 		switch {
 		case err != nil:
 			return call.broken(err)
-		case c.isRenewed(request, response):
+		case c.isRenewed(key, response):
 			return c.lines(ctx, call, tell)
 		}
 		return c.refused(response, text)
@@ -179,9 +181,9 @@ func (c *Client) sender() *http.Client {
 	return shared()
 }
 
-// isRenewed tells whether the key was refused, and its file has another one by now.
-func (c *Client) isRenewed(request *http.Request, response *http.Response) bool {
-	return response.StatusCode == http.StatusUnauthorized && c.KeyFile != "" && c.file.isRenewed(c.KeyFile, keyIn(request))
+// isRenewed tells whether this key was refused, and its file has another one by now.
+func (c *Client) isRenewed(key string, response *http.Response) bool {
+	return response.StatusCode == http.StatusUnauthorized && c.KeyFile != "" && c.file.isRenewed(c.KeyFile, key)
 }
 
 // broken: no answer came, or only a part of it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -151,5 +153,24 @@ func TestAWorkerGoesOnWhateverItsTransportDoes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAKeyThatATransportPutsInPlaceOfThatOfTheFileIsNoNewKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("ours"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	requests := 0
+	client := answering(func(request *http.Request) (*http.Response, error) {
+		request.Header.Set("Authorization", "Bearer another")
+		if requests++; requests > 100 {
+			return answer(request, 200, nil, `{"version": "1.2.3"}`), nil
+		}
+		return refusing(request, 401, "unauthorized"), nil
+	})
+	client.KeyFile = file
+	if _, err := client.GetVersion(within(t)); codeOf(err) != "unauthorized" || requests != 1 {
+		t.Errorf("got %v after %d requests", err, requests)
 	}
 }

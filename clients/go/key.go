@@ -19,7 +19,7 @@ const (
 
 const bearer = "Bearer "
 
-// keyIn is the key that a request has with it.
+// keyIn is the key that a request has with it. A transport may put another one in its place.
 func keyIn(request *http.Request) string {
 	return strings.TrimPrefix(request.Header.Get("Authorization"), bearer)
 }
