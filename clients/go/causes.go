@@ -201,9 +201,15 @@ func textOfValue(value any) string {
 	case fmt.Stringer:
 		return safeText(value)
 	}
-	var content []byte
-	if guarded(func() (err error) { content, err = json.Marshal(value); return err }) != nil {
-		return fmt.Sprintf("a value of type %T", value)
+	return jsonOf(value)
+}
+
+// jsonOf asks what may panic, even with the value itself.
+func jsonOf(value any) (text string) {
+	text = fmt.Sprintf("a value of type %T", value)
+	defer func() { _ = recover() }()
+	if content, err := json.Marshal(value); err == nil {
+		text = fmt.Sprintf("%T %s", value, content)
 	}
-	return fmt.Sprintf("%T %s", value, content)
+	return text
 }

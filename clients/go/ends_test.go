@@ -54,6 +54,10 @@ type unwritable struct{}
 
 func (unwritable) MarshalJSON() ([]byte, error) { panic("cannot be written") }
 
+type unwritableAgain struct{}
+
+func (u unwritableAgain) MarshalJSON() ([]byte, error) { panic(u) }
+
 type goneResult struct{}
 
 func (goneResult) MarshalJSON() ([]byte, error) { runtime.Goexit(); return nil, nil }
@@ -81,6 +85,7 @@ var failures = map[string]struct {
 	"panic with a struct":          {func(*dibs.Work) error { panic(struct{ Code int }{7}) }, `{"Code":7}`},
 	"panic with a function":        {func(*dibs.Work) error { panic(func() {}) }, "func()"},
 	"panic with a cycle":           {func(*dibs.Work) error { panic(endless()) }, "[]interface {}"},
+	"panic that panics again":      {func(*dibs.Work) error { panic(unwritableAgain{}) }, "panic: a value of type dibs_test.unwritableAgain"},
 	"panic whose Error panics":     {func(*dibs.Work) error { panic(mute{}) }, "mute"},
 	"panic whose String panics":    {func(*dibs.Work) error { panic(muteStringer{}) }, "muteStringer"},
 	"panic whose Error exits":      {func(*dibs.Work) error { panic(gone{}) }, "runtime.Goexit"},
@@ -143,7 +148,7 @@ func TestAPanicOfNilIsNoSuccessWhereGoHidesIt(t *testing.T) {
 
 func TestAResultThatCannotBeWrittenMakesItsJobDead(t *testing.T) {
 	results := map[string]any{
-		"panics": unwritable{}, "is a function": func() {}, "is a cycle": endless(), "is no JSON": json.RawMessage("{"),
+		"panics": unwritable{}, "panics with itself": unwritableAgain{}, "is a function": func() {}, "is a cycle": endless(), "is no JSON": json.RawMessage("{"),
 	}
 	for name, result := range results {
 		t.Run(name, func(t *testing.T) {
