@@ -145,6 +145,7 @@ func TestWhatCannotBeSentDoesNotPassAndShowsNoSecret(t *testing.T) {
 		"a password":              {URL: "http://me:secret@dibs.example"},
 		"a password of odd signs": {URL: "http://me:sec ret@dibs.example"},
 		"a query":                 {URL: "http://dibs.example?key=secret"},
+		"an empty query":          {URL: "http://secret.example/?"},
 		"a bad escape":            {URL: "http://dibs.example/%zzsecret"},
 		"a control character":     {URL: "http://dibs.example/\x7fsecret"},
 	} {

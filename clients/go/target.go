@@ -23,7 +23,7 @@ func (c *Client) base() (string, error) {
 		return "", errors.New("dibs: the URL of Dibs must begin with http:// or https://")
 	case address.Hostname() == "":
 		return "", errors.New("dibs: the URL of Dibs has no host")
-	case address.User != nil || address.RawQuery != "" || address.Fragment != "":
+	case address.User != nil || address.ForceQuery || address.RawQuery != "" || address.Fragment != "":
 		return "", errors.New("dibs: the URL of Dibs must have no user name, no query and no fragment")
 	}
 	if port := address.Port(); port != "" {
