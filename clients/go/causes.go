@@ -3,6 +3,7 @@ package dibs
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"unicode/utf8"
@@ -121,8 +122,14 @@ func cut(text string, most int) string {
 	return text
 }
 
-// ownText is what an error says itself. A group of errors.Join has a line for each.
-func ownText(err error) string {
+// userinfo of a URL may be a password: of Dibs, or of a proxy that the environment names.
+var userinfo = regexp.MustCompile(`//[^/\s"]*@`)
+
+// ownText is what an error says itself, without passwords.
+func ownText(err error) string { return userinfo.ReplaceAllLiteralString(fullText(err), "//…@") }
+
+// fullText: a group of errors.Join has a line for each.
+func fullText(err error) string {
 	text := safeText(err)
 	if _, isGroup := err.(interface{ Unwrap() []error }); isGroup {
 		texts := []string{}

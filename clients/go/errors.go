@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -28,12 +27,7 @@ func (e *Error) Error() string { return fmt.Sprintf("dibs: %s (%s)", e.Problem.D
 // ConnectionError says that no answer came. What was asked for may have been done.
 type ConnectionError struct{ Err error }
 
-// userinfo of a URL may be a password: of Dibs, or of a proxy that the environment names.
-var userinfo = regexp.MustCompile(`//[^/\s"]*@`)
-
-func (e *ConnectionError) Error() string {
-	return "dibs: " + userinfo.ReplaceAllLiteralString(ownText(e.Err), "//…@")
-}
+func (e *ConnectionError) Error() string { return "dibs: " + ownText(e.Err) }
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
 // refusalIn finds the answer of an error. What a *ConnectionError wraps is none: it is of a KeyFunc or a transport, which may ask another

@@ -1,12 +1,15 @@
 package dibs_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,6 +175,35 @@ func TestALostAnswerShowsNoPassword(t *testing.T) {
 	_, err := client.GetVersion(within(t))
 	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPasswordInAnErrorOrItsCausesIsNeitherKeptNorLogged(t *testing.T) {
+	_, malformed := url.Parse("http://me:p%ss@proxy.example")
+	client := answering(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("proxyconnect: %w", malformed) })
+	_, broken := client.GetVersion(within(t))
+	for name, end := range map[string]func() error{
+		"a lost answer":  func() error { return broken },
+		"an error":       func() error { return malformed },
+		"a cause":        func() error { return &silent{"top", []error{&silent{"mid", []error{malformed}}}} },
+		"a group":        func() error { return errors.Join(errors.New("a"), malformed) },
+		"a group within": func() error { return &silent{"top", []error{errors.Join(malformed, malformed)}} },
+		"a panic":        func() error { panic(malformed) },
+		"a text":         func() error { panic(malformed.Error()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := dibstest.New()
+			enqueue(t, fake, 1)
+			var log bytes.Buffer
+			told := finish(t, fake, &dibs.Worker{
+				Logger: slog.New(slog.NewTextHandler(&log, nil)), Handler: func(context.Context, *dibs.Work) error { return end() },
+			})[0].Error
+			for _, text := range []string{told, log.String()} {
+				if strings.Contains(text, "me:p") || !strings.Contains(text, "//…@proxy.example") {
+					t.Errorf("got %s", text)
+				}
+			}
+		})
 	}
 }
 
