@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +27,9 @@ var (
 type Work struct {
 	LeasedJob
 	// Text is the JSON text of the payload, exactly as it was sent.
-	Text      string
+	Text string
+	// What Dibs gave, for the log: the handler may write into its fields at any time.
+	given     LeasedJob
 	report    func(json.RawMessage) error
 	mu        sync.Mutex
 	result    any
@@ -58,7 +61,13 @@ func (w *Work) SetResult(result any) {
 func (w *Work) FollowUp(job JobSpec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.followUps = append(w.followUps, job)
+	w.followUps = append(w.followUps, copied(job))
+}
+
+// copied shares no bytes and no map with the program, which may use them again.
+func copied(job JobSpec) JobSpec {
+	job.Payload, job.Headers = slices.Clone(job.Payload), maps.Clone(job.Headers)
+	return job
 }
 
 // Report tells people who look at the job how far it is. It returns when Dibs has it.

@@ -60,7 +60,9 @@ func nackOf(r *run, err error) *settlement {
 		if nack.Delay != nil {
 			item.DelaySeconds = Ptr(nack.Delay.Seconds())
 		}
-		item.Enqueue = nack.FollowUps
+		for _, followUp := range nack.FollowUps {
+			item.Enqueue = append(item.Enqueue, copied(followUp))
+		}
 	}
 	return &settlement{run: r, verb: verbNack, nack: item, size: len(text) + sizeOf(item.Enqueue), err: err, reason: reasonOf(err)}
 }
