@@ -46,12 +46,13 @@ func logEvent(logger *slog.Logger, event Event) {
 	var text string
 	var fields []any
 	if event.Job != nil {
-		fields = append(fields, "job", event.Job.ID, "queue", event.Job.Queue, "attempt", event.Job.Attempt)
+		job := event.Job.given
+		fields = append(fields, "job", job.ID, "queue", job.Queue, "attempt", job.Attempt)
 	}
 	switch event.Type {
 	case "failed":
 		level, text = slog.LevelError, "dibs: a job failed"
-		fields = append(fields, "max_attempts", event.Job.MaxAttempts, "next", nextText(event), "error", event.Reason)
+		fields = append(fields, "max_attempts", event.Job.given.MaxAttempts, "next", nextText(event), "error", event.Reason)
 	case "signalled":
 		text = "dibs: a lease is lost: another worker may have the job"
 		fields = append(fields, "code", event.Err.Error())

@@ -64,7 +64,7 @@ func newRun(ctx context.Context, job LeasedJob, isDoubtful bool) *run {
 	r := &run{id: job.ID, token: job.LeaseToken, leaseSeconds: job.LeaseSeconds}
 	r.confirmed, r.ended = make(chan struct{}), make(chan struct{})
 	r.isLastAttempt = job.Attempt >= job.MaxAttempts
-	r.work = &Work{LeasedJob: job}
+	r.work = &Work{LeasedJob: job, given: job}
 	if job.PayloadText != nil {
 		r.work.Text = *job.PayloadText
 	}
