@@ -84,11 +84,13 @@ func (t *teller) tell() {
 	t.mu.Lock()
 	for len(t.events) > 0 {
 		event := t.events[0]
+		t.events[0] = Event{} // Its job is not kept.
 		t.events = t.events[1:]
 		t.mu.Unlock()
 		t.hear(event)
 		t.mu.Lock()
 	}
+	t.events = nil
 	t.mu.Unlock()
 }
 
