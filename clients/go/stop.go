@@ -1,8 +1,9 @@
 package dibs
 
 import (
+	"reflect"
 	"runtime"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -41,15 +42,21 @@ func (w *Worker) StopWithin(deadline time.Duration) {
 func isWithin() bool {
 	callers := make([]uintptr, 1000)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	within := []string{nameOf((*Worker).attempt), nameOf((*teller).tell)}
 	for {
 		frame, hasMore := frames.Next()
-		if strings.HasSuffix(frame.Function, ".(*Worker).attempt") || strings.HasSuffix(frame.Function, ".(*teller).tell") {
+		if slices.Contains(within, frame.Function) {
 			return true
 		}
 		if !hasMore {
 			return false
 		}
 	}
+}
+
+// nameOf is a function with its package, as it stands on the stack.
+func nameOf(function any) string {
+	return runtime.FuncForPC(reflect.ValueOf(function).Pointer()).Name()
 }
 
 // awaitEnd waits until the session is hung up, and the log and Observe were told all, too.

@@ -102,6 +102,23 @@ func TestAHandlerThatStopsItsWorkerEndsItsJob(t *testing.T) {
 	}
 }
 
+// Worker is one of another package.
+type Worker struct{ inner *dibs.Worker }
+
+func (w *Worker) attempt() { w.inner.Stop() }
+
+func TestAMethodOfAnotherPackageThatStopsAWorkerWaitsForItsEnd(t *testing.T) {
+	worker, fake, begun, release := working(t, 1)
+	ended := run(worker)
+	await(t, begun, "the job")
+	time.AfterFunc(300*time.Millisecond, func() { close(release) })
+	ends(t, "Stop", (&Worker{worker}).attempt)
+	if stateOf(fake) != "completed" {
+		t.Errorf("Stop returned while the job was %s", stateOf(fake))
+	}
+	await(t, ended, "the end of Run")
+}
+
 func TestWorkersThatStopEachOtherEnd(t *testing.T) {
 	first, second := &dibs.Worker{}, &dibs.Worker{}
 	var both sync.WaitGroup
