@@ -37,7 +37,7 @@ func (f *Fake) answerBatch(request *http.Request, body []byte) (int, any) {
 	}
 	id, isClose := strings.CutSuffix(strings.TrimPrefix(path, "/batches/"), "/close")
 	if strings.Contains(id, "/") {
-		return 404, noRoute(path)
+		return 404, noRoute(request)
 	}
 	found, refused := f.findBatch(id)
 	if refused != nil {

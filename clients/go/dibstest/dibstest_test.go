@@ -138,6 +138,21 @@ func TestALostLeaseAndAnOperationThatItDoesNotHaveAreRefused(t *testing.T) {
 	}
 }
 
+func TestAnOperationOnJobsThatItDoesNotHaveEnqueuesNone(t *testing.T) {
+	fake := dibstest.New()
+	_, list := fake.Client().ListJobs(within(t), nil)
+	_, one := fake.Client().GetJob(within(t), "batch", nil)
+	for _, err := range []error{list, one} {
+		var refused *dibs.Error
+		if !errors.As(err, &refused) || refused.Code != "route_not_found" {
+			t.Error(err)
+		}
+	}
+	if jobs := fake.Jobs(""); len(jobs) != 0 {
+		t.Errorf("got %+v", jobs)
+	}
+}
+
 func TestAClaimThatIsRepeatedGetsTheSameJobs(t *testing.T) {
 	fake := dibstest.New()
 	enqueue(t, fake, 1, 2, 3)

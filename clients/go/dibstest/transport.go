@@ -50,24 +50,24 @@ func (f *Fake) answer(request *http.Request, body []byte) (int, any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ctx, path := request.Context(), request.URL.Path
-	switch path {
-	case "/jobs":
+	switch request.Method + " " + path {
+	case "POST /jobs":
 		jobs, refused := f.enqueueAll([]dibs.JobSpec{read[dibs.JobSpec](body)}, nil)
 		if refused != nil {
 			return int(refused.Status), refused
 		}
 		f.change()
 		return 201, jobs[0]
-	case "/jobs/batch":
+	case "POST /jobs/batch":
 		jobs, refused := f.enqueueAll(read[dibs.JobSpecList](body).Jobs, nil)
 		if refused != nil {
 			return int(refused.Status), refused
 		}
 		f.change()
 		return 201, dibs.JobList{Jobs: jobs}
-	case "/jobs/claim":
+	case "POST /jobs/claim":
 		return 200, dibs.LeasedJobList{Jobs: f.claim(ctx, read[dibs.ClaimRequest](body))}
-	case "/jobs/settle":
+	case "POST /jobs/settle":
 		request := read[dibs.SettleRequest](body)
 		answer := settleAnswer{SettleResults: f.settle(ctx, request)}
 		if request.Claim != nil {
@@ -85,11 +85,11 @@ func (f *Fake) answer(request *http.Request, body []byte) (int, any) {
 		}
 		return 200, dibs.Extended{ID: id, CancelRequested: false}
 	}
-	return 404, noRoute(path)
+	return 404, noRoute(request)
 }
 
-func noRoute(path string) *dibs.Problem {
-	return refusal(404, "route_not_found", "dibstest has no "+path+".")
+func noRoute(request *http.Request) *dibs.Problem {
+	return refusal(404, "route_not_found", "dibstest has no "+request.Method+" "+request.URL.Path+".")
 }
 
 func read[T any](body []byte) T {
