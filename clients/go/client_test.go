@@ -174,3 +174,25 @@ func TestAKeyThatATransportPutsInPlaceOfThatOfTheFileIsNoNewKey(t *testing.T) {
 		t.Errorf("got %v after %d requests", err, requests)
 	}
 }
+
+func TestWhenRunReturnsTheTransportHasDoneSoToo(t *testing.T) {
+	fake := dibstest.New()
+	begun, requests := make(chan struct{}), 0
+	client := before(fake, func(request *http.Request) (*http.Response, error) {
+		if requests++; requests > 1 {
+			return nil, nil
+		}
+		close(begun)
+		<-request.Context().Done()
+		time.Sleep(10 * time.Millisecond)
+		requests = 100
+		return nil, request.Context().Err()
+	})
+	worker := &dibs.Worker{Client: client, NoSession: true, Handler: succeeds}
+	ended := run(worker)
+	await(t, begun, "the claim")
+	worker.Stop()
+	if err := await(t, ended, "the end of Run"); err != nil || requests != 100 {
+		t.Errorf("got %v, and it sets %d", err, requests)
+	}
+}

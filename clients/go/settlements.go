@@ -43,10 +43,10 @@ func (w *Worker) take() (batch []*settlement) {
 }
 
 // sendSettlements: where a settlement goes alone, a claim does not go with it. So it is known which of them is refused.
-func (w *Worker) sendSettlements(mayClaim bool) {
+func (w *Worker) sendSettlements(mayCarry bool) {
 	w.settling = true
 	batch := w.take()
-	withClaim := mayClaim && !batch[0].alone
+	withClaim := mayCarry && !batch[0].alone
 	request := SettleRequest{}
 	lists := map[verb][]*settlement{}
 	for _, one := range batch {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// How long a handler may take to end after its context, when the worker stops.
+	// How long a handler may take to end after its context, when the worker stops, and so may a transport or a KeyFunc, at any time.
 	last = time.Second
 	// How long the worker then tries to send what is left, and how long it tries to take back a claim.
 	flush = 5 * time.Second
