@@ -38,11 +38,7 @@ test('many sessions are resumed at once, and their clients hang up at once: each
   const all = (hold: (n: number) => Promise<HeldSession>) =>
     Promise.all(Array.from({ length: MANY }, (_, n) => hold(n)));
   const opened = await all(() => holdSession(url, { resume_seconds: 1 }));
-  await Promise.all(
-    opened.map(({ id }) =>
-      at.ok('POST', '/jobs/claim', { queues: ['many'], session: id, lease_seconds: 3600 }),
-    ),
-  );
+  for (const { id } of opened) await at.claimOne('many', { session: id, lease_seconds: 3600 });
   sent = [];
   const resumed = await all((n) => holdSession(url, { session: opened[n]?.id }));
   await Promise.all(opened.map((session) => isLost(session, 'resumed')));
