@@ -628,6 +628,15 @@ begin
       from dibs.jobs
       where queue_id = $1 and unique_key = asking.unique_key and state in ('scheduled', 'ready', 'blocked')
       for update;
+      if not found then
+        -- A claim may have freed the key. The window holds it all the same.
+        select holder.* into job
+        from dibs.unique_windows as opens
+        join dibs.jobs as holder on holder.queue_id = $1 and holder.id = opens.job_id
+        where opens.queue_id = $1 and opens.unique_key = asking.unique_key and opens.until > clock_timestamp()
+          and holder.state in ('scheduled', 'ready', 'blocked')
+        for update of holder;
+      end if;
       continue when not found;
       before := job.state;
       due := coalesce(asking.run_at, now() + asking.delay_seconds * interval '1 second');
@@ -692,7 +701,10 @@ begin
       where new.unique_key <> all (held)
     loop
       select * into job from dibs.jobs where queue_id = $1 and id = opened.job_id;
-      if found then
+      -- As above.
+      continue when opened.unique_key = any (replacing)
+        and job.state in ('scheduled', 'ready', 'blocked') and job.id <> all (replaced);
+      if job.id is not null then
         -- A claim may have freed it. The window holds it all the same.
         job.unique_key := opened.unique_key;
         return next job;

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTransaction } from '../support/beside.ts';
-import { openClient } from '../support/database.ts';
+import { onServer, openClient } from '../support/database.ts';
 import { expectProblem, moves } from '../support/moves.ts';
 import { type Service, startService } from '../support/service.ts';
 import { databaseOf, onQueue } from '../support/severalDatabases.ts';
+import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every kind.
 type Json = any;
@@ -317,6 +318,42 @@ describe('races', () => {
     }
     const refused = new Set(answers.filter(({ replaced }) => replaced === false).map(({ n }) => n));
     expect(worked.filter(({ payload }) => refused.has(payload))).toEqual([]);
+  });
+
+  test('a job that comes back while a request is about to replace it, and has a window, is replaced', async () => {
+    const { id } = await at.enqueue(job('before', { unique_for_seconds: 600 }));
+    const leased = await at.claimOne(queue);
+    const { id: other } = await at.enqueue(job(1, { unique_key: 'other' }));
+    const url = await databaseOf(service.databaseUrl, queue);
+    const holder = await openTransaction(url);
+    await holder.query(`select from dibs.jobs where id = '${other}' for update`);
+    // It has found the first key leased, and waits for the other one.
+    const client = await openClient(url);
+    const replaced = client.query<{ id: string; state: string }>(
+      `select j.id, j.state
+       from dibs.queues q
+       cross join dibs.insert_unique(
+         q.id,
+         array(
+           select row(
+             dibs.new_id(q.id), 0, null, 0, 5, null, '{}', '"after"', key, null, null, null, null, null
+           )::dibs.new_job
+           from unnest('{k,other}'::text[]) as key
+         ),
+         '{k,other}'
+       ) as j
+       where q.name = $1`,
+      [queue],
+    );
+    await until(async () => {
+      const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%insert_unique%' and pid <> pg_backend_pid()`;
+      return (await onServer(url, waits)).length > 0;
+    });
+    await at.settle('nack', leased, { delay_seconds: 600 });
+    await holder.end('rollback');
+    expect((await replaced).rows).toContainEqual({ id, state: 'ready' });
+    await client.end();
+    expect((await at.get(id)).payload).toBe('after');
   });
 
   test('an open transaction that replaces a key holds up nobody but the requests for that key', async () => {
