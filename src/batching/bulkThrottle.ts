@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isTimeLimit } from '../postgres/errorClasses.ts';
 import { createSemaphore } from '../postgres/semaphore.ts';
 import { restAfter } from '../shareOfTime.ts';
 
@@ -36,24 +37,28 @@ export function createBulkThrottle() {
     chunks(): Chunk {
       let fitting = FEWEST;
 
-      async function measured(
-        work: (size: number) => Promise<number>,
-      ): Promise<{ rows: number; ms: number }> {
+      async function measured(work: (size: number) => Promise<number>): Promise<number> {
         const size = fitting;
         const started = performance.now();
         const rows = await work(size);
         const ms = performance.now() - started;
         if (rows === size) fitting = Math.round(Math.min(MOST, Math.max(FEWEST, (size * CHUNK_MS) / ms)));
-        return { rows, ms };
+        return rows;
       }
 
       return async (work) => {
         if (!serving()) return work(MOST);
         return new Promise((resolve, reject) => {
           inTurn(async () => {
-            const { rows, ms } = await measured(work);
-            resolve(rows);
-            await sleep(restAfter(ms, 'bulk work'));
+            const started = performance.now();
+            try {
+              resolve(await measured(work));
+            } catch (error) {
+              reject(error);
+              // Its own dead entries may be many. Those that wait have others.
+              if (!isTimeLimit(error)) throw error;
+            }
+            await sleep(restAfter(performance.now() - started, 'bulk work'));
           }).catch(reject);
         });
       };

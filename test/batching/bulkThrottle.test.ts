@@ -1,5 +1,7 @@
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { createBulkThrottle } from '../../src/batching/bulkThrottle.ts';
+import { unavailable } from '../../src/errors.ts';
 
 /** Lets whatever is under way go on. */
 const eventLoops = async (count: number) => {
@@ -51,4 +53,19 @@ test('a chunk that fails does not hold up the next one', async () => {
   const chunk = throttle.chunks();
   await expect(chunk(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
   expect(await chunk(async () => 7)).toBe(7);
+});
+
+test('a chunk that runs into its time limit refuses none of those that wait', async () => {
+  const throttle = createBulkThrottle();
+  throttle.served();
+  const cause = Object.assign(new pg.DatabaseError('too long', 1, 'error'), { code: '57014' });
+  const late = unavailable(undefined, 'not_done', cause);
+  const ended = Promise.allSettled([
+    throttle.chunks()(() => Promise.reject(late)),
+    throttle.chunks()(async () => 7),
+  ]);
+  expect(await ended).toEqual([
+    { status: 'rejected', reason: late },
+    { status: 'fulfilled', value: 7 },
+  ]);
 });
