@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"errors"
+	"math/rand"
 	"net/http"
 	"time"
 )
@@ -31,7 +32,7 @@ func (w *Worker) beat() {
 	now := time.Now()
 	var batch []*run
 	for r := range w.runs {
-		if !r.beats() || r.due().After(now.Add(r.lease()/33)) {
+		if !r.beats() || !r.isNear(now) {
 			continue
 		}
 		if r.state == running && now.After(r.leaseEnds) {
@@ -133,13 +134,17 @@ func (w *Worker) extend(runs []*run, send func(context.Context) ([]SettleResult,
 		overdue.Stop()
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		var failed []*run
 		for i, r := range runs {
+			isKnown := r.turn != turns[i] // A later extend tells.
 			if err == nil {
-				w.extendAnswered(r, results[i], sent)
-			} else if r.turn == turns[i] {
-				r.failed(err)
+				isKnown = w.isKnown(r, results[i], sent)
+			}
+			if !isKnown {
+				failed = append(failed, r)
 			}
 		}
+		extendsFailed(failed, err)
 		if err != nil {
 			w.observe(Event{Type: "retrying", Request: "extend", Err: err})
 		}
@@ -147,7 +152,23 @@ func (w *Worker) extend(runs []*run, send func(context.Context) ([]SettleResult,
 	}()
 }
 
-func (w *Worker) extendAnswered(r *run, result SettleResult, sent time.Time) {
+// extendsFailed: they are sent again soon, while there is something left of the leases, and after that, too: the leases may still be
+// there. They have one pause, so that they go together again.
+func extendsFailed(runs []*run, err error) {
+	failures := 0
+	for _, r := range runs {
+		failures = max(failures, r.failures)
+	}
+	longest := longestPause + time.Duration(rand.Float64()*float64(longestPause)/3)
+	now, pause := time.Now(), min(backoff(failures, err), longest)
+	for _, r := range runs {
+		r.extendAt = now.Add(min(r.lease()/6, pause))
+		r.failures++
+	}
+}
+
+// isKnown tells whether the answer of an extend says what became of the lease.
+func (w *Worker) isKnown(r *run, result SettleResult, sent time.Time) bool {
 	switch result.Status {
 	case http.StatusOK:
 		r.extended(sent)
@@ -160,6 +181,7 @@ func (w *Worker) extendAnswered(r *run, result SettleResult, sent time.Time) {
 			w.signal(r, ErrLeaseLost)
 		}
 	default:
-		r.failed(nil)
+		return false
 	}
+	return true
 }

@@ -124,13 +124,6 @@ func (r *run) doubt() {
 	r.extendAt = r.doubtedAt
 }
 
-// failed: it is sent again soon, while there is something left of the lease, and after that, too: the lease may still be there.
-func (r *run) failed(err error) {
-	longest := longestPause + time.Duration(rand.Float64()*float64(longestPause)/3)
-	r.extendAt = time.Now().Add(min(r.lease()/6, backoff(r.failures, err), longest))
-	r.failures++
-}
-
 // wait returns when the lease is sure, and earlier handlers of the same job have ended, or when the context ends before that.
 func (r *run) wait(before []*run) {
 	<-r.confirmed
@@ -143,6 +136,14 @@ func (r *run) wait(before []*run) {
 }
 
 func (r *run) beats() bool { return r.state != done && !r.lost && !r.extending }
+
+// isNear tells whether it is due, or soon enough to go with others. The pause after a failure is kept.
+func (r *run) isNear(now time.Time) bool {
+	if r.failures == 0 {
+		now = now.Add(r.lease() / 33)
+	}
+	return !r.due().After(now)
+}
 
 // due: progress goes at once, unless an extend has failed since.
 func (r *run) due() time.Time {

@@ -1,0 +1,129 @@
+package dibs_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"dibs.example/dibs"
+	"dibs.example/dibs/dibstest"
+)
+
+// busy is an answer that asks to wait for a second.
+func busy(request *http.Request) *http.Response {
+	return answer(request, 503, http.Header{"Retry-After": {"1"}}, "")
+}
+
+// failing are results of so many items that Dibs fails at for a while.
+func failing(count int) []dibs.SettleResult {
+	results := make([]dibs.SettleResult, count)
+	for i := range results {
+		results[i] = dibs.SettleResult{ID: "j", Status: 503, Problem: problem(503, "unavailable")}
+	}
+	return results
+}
+
+// goTogether fails the test when what came in one request did not come together in the next ones.
+func goTogether(t *testing.T, requests [][]string) {
+	t.Helper()
+	for i, items := range requests {
+		for _, later := range requests[i+1:] {
+			isIn := func(item string) bool { return slices.Contains(later, item) }
+			if slices.ContainsFunc(items, isIn) {
+				if left := slices.DeleteFunc(slices.Clone(items), isIn); len(left) > 0 {
+					t.Fatalf("%d of the %d items of request %d did not go with the others", len(left), len(items), i+1)
+				}
+				break
+			}
+		}
+	}
+}
+
+func TestExtendsThatFailedTogetherGoTogetherAgainAfterAPause(t *testing.T) {
+	fake := dibstest.New()
+	enqueue(t, fake, 50)
+	var mu sync.Mutex
+	isClaimed := false
+	var extends [][]string
+	var came []time.Time
+	client := before(fake, func(request *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		settled := settlementIn(request)
+		switch {
+		case settled.Claim != nil && !isClaimed:
+			isClaimed = true
+			return busy(request), nil // The leases of the repeat are doubtful: they are extended first.
+		case len(settled.Extends) == 0 || len(extends) == 6:
+			return nil, nil
+		}
+		var items []string
+		for _, item := range settled.Extends {
+			items = append(items, item.ID)
+		}
+		extends, came = append(extends, items), append(came, time.Now())
+		if len(extends) < 3 {
+			return busy(request), nil
+		}
+		return answer(request, 200, nil, string(asJSON(dibs.SettleResults{Extends: failing(len(items))}))), nil
+	})
+	finishWith(t, fake, client, &dibs.Worker{NoSession: true, Concurrency: 50, Handler: succeeds})
+	goTogether(t, extends)
+	for i := range 2 {
+		if pause := came[i+1].Sub(came[i]); pause < time.Second {
+			t.Errorf("request %d came %v after the one before", i+2, pause)
+		}
+	}
+}
+
+func TestAnExtendThatFailedWaitsOutItsPauseThoughOthersGoMeanwhile(t *testing.T) {
+	fake := dibstest.New()
+	enqueue(t, fake, 2)
+	var mu sync.Mutex
+	isClaimed := false
+	var came []time.Time
+	tries := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(came)
+	}
+	client := before(fake, func(request *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		settled := settlementIn(request)
+		switch {
+		case settled.Claim != nil && !isClaimed:
+			isClaimed = true
+			return busy(request), nil // The leases of the repeat are doubtful: they are extended first.
+		case len(settled.Extends) == 2:
+			results := failing(2)
+			for i, item := range settled.Extends {
+				if item.ID == "job-1" {
+					results[i] = dibs.SettleResult{ID: item.ID, Status: 200}
+				}
+			}
+			return answer(request, 200, nil, string(asJSON(dibs.SettleResults{Extends: results}))), nil
+		case len(settled.Extends) == 1 && settled.Extends[0].ID == "job-2" && len(came) < 3:
+			came = append(came, time.Now())
+			return busy(request), nil
+		}
+		return nil, nil
+	})
+	finishWith(t, fake, client, &dibs.Worker{NoSession: true, Concurrency: 2, Handler: func(_ context.Context, job *dibs.Work) error {
+		for job.ID == "job-1" && tries() < 3 {
+			if err := job.Report(1); err != nil {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return nil
+	}})
+	for i := range 2 {
+		if pause := came[i+1].Sub(came[i]); pause < time.Second {
+			t.Errorf("extend %d came %v after the one before", i+2, pause)
+		}
+	}
+}
