@@ -127,3 +127,38 @@ func TestAnExtendThatFailedWaitsOutItsPauseThoughOthersGoMeanwhile(t *testing.T)
 		}
 	}
 }
+
+func TestSettlementsThatFailedTogetherGoTogetherAgain(t *testing.T) {
+	fake := dibstest.New()
+	enqueue(t, fake, 50)
+	var mu sync.Mutex
+	var settlements [][]string
+	var handled sync.WaitGroup
+	handled.Add(50)
+	client := before(fake, func(request *http.Request) (*http.Response, error) {
+		settled := settlementIn(request)
+		if len(settled.Acks) == 0 {
+			return nil, nil
+		}
+		handled.Wait() // The first ack goes alone. The others wait for its answer.
+		mu.Lock()
+		defer mu.Unlock()
+		if len(settlements) == 8 {
+			return nil, nil
+		}
+		var items []string
+		for _, item := range settled.Acks {
+			items = append(items, item.ID)
+		}
+		settlements = append(settlements, items)
+		answered := map[string]any{"acks": failing(len(items)), "jobs": []dibs.LeasedJob{}}
+		return answer(request, 200, nil, string(asJSON(answered))), nil
+	})
+	worker := &dibs.Worker{NoSession: true, Concurrency: 50, Handler: succeeds, Observe: func(event dibs.Event) {
+		if event.Type == "ended" {
+			handled.Done()
+		}
+	}}
+	finishWith(t, fake, client, worker)
+	goTogether(t, settlements)
+}

@@ -79,9 +79,9 @@ func (w *Worker) sendSettlements(mayCarry bool) {
 			w.carriedFailed(open, err)
 		} else {
 			w.settleFailures = 0
-			w.answeredAll(lists[verbAck], answer.Acks)
-			w.answeredAll(lists[verbNack], answer.Nacks)
-			w.answeredAll(lists[verbRelease], answer.Releases)
+			again := w.answeredAll(lists[verbAck], answer.Acks)
+			again = append(again, w.answeredAll(lists[verbNack], answer.Nacks)...)
+			w.again(append(again, w.answeredAll(lists[verbRelease], answer.Releases)...))
 			w.carriedAnswered(open, answer)
 		}
 		// Only now: what is refused above calls pump, and the claim would go again.
@@ -122,13 +122,32 @@ func (w *Worker) carriedAnswered(open *claim, answer *SettleResults) {
 	}
 }
 
-func (w *Worker) answeredAll(sent []*settlement, results []SettleResult) {
+// answeredAll returns those that Dibs fails at for a while.
+func (w *Worker) answeredAll(sent []*settlement, results []SettleResult) (again []*settlement) {
 	for i, one := range sent {
-		w.answered(one, results[i])
+		if !w.isTaken(one, results[i]) {
+			again = append(again, one)
+		}
 	}
+	return again
 }
 
-func (w *Worker) answered(one *settlement, result SettleResult) {
+// again sends what failed in one request once more. It has one pause, so that it goes together.
+func (w *Worker) again(batch []*settlement) {
+	failures := 0
+	for _, one := range batch {
+		failures = max(failures, one.failures)
+	}
+	notBefore := time.Now().Add(backoff(failures, nil))
+	for _, one := range batch {
+		one.notBefore = notBefore
+		one.failures++
+	}
+	w.outbox = append(w.outbox, batch...)
+}
+
+// isTaken tells whether Dibs has taken it, or never will. Else it fails at it for a while.
+func (w *Worker) isTaken(one *settlement, result SettleResult) bool {
 	// Another 404 or 409 is about a batch or queue of its follow-ups.
 	isOver := result.Problem != nil && isGone(result.Problem.Code)
 	switch {
@@ -144,16 +163,14 @@ func (w *Worker) answered(one *settlement, result SettleResult) {
 			problem = *result.Problem
 		}
 		err := &Error{Code: problem.Code, Status: int(result.Status), Problem: problem}
-		if !IsTemporary(err) {
-			w.refused(one, err)
-			return
+		if IsTemporary(err) {
+			one.repeated = one.repeated || mayBeDone(err)
+			w.observe(Event{Type: "retrying", Request: "settle", Err: err})
+			return false
 		}
-		one.notBefore = time.Now().Add(backoff(one.failures, err))
-		one.failures++
-		one.repeated = one.repeated || mayBeDone(err)
-		w.outbox = append(w.outbox, one)
-		w.observe(Event{Type: "retrying", Request: "settle", Err: err})
+		w.refused(one, err)
 	}
+	return true
 }
 
 func (w *Worker) batchFailed(batch []*settlement, withClaim bool, err error) {
