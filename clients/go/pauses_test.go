@@ -162,3 +162,44 @@ func TestSettlementsThatFailedTogetherGoTogetherAgain(t *testing.T) {
 	finishWith(t, fake, client, worker)
 	goTogether(t, settlements)
 }
+
+func TestAClaimThatAFailedSettlementCarriedWaitsOutThePauseTooAndThenGoesByItself(t *testing.T) {
+	for name, fail := range map[string]func(*http.Request) *http.Response{
+		"busy": busy,
+		"another version": func(request *http.Request) *http.Response {
+			response := refusing(request, 404, "route_not_found")
+			response.Header = http.Header{"Retry-After": {"1"}}
+			return response
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := dibstest.New()
+			enqueue(t, fake, 2)
+			var mu sync.Mutex
+			var failed time.Time
+			var failedID string
+			client := before(fake, func(request *http.Request) (*http.Response, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				settled := settlementIn(request)
+				isCarried := settled.Claim != nil && len(settled.Acks) > 0
+				switch isFirst := failed.IsZero(); {
+				case isFirst && isCarried:
+					failed, failedID = time.Now(), *settled.Claim.ClaimID
+					return fail(request), nil
+				case isFirst:
+				case time.Since(failed) < time.Second:
+					t.Errorf("%s came %v after the failure", request.URL.Path, time.Since(failed))
+				case isCarried && *settled.Claim.ClaimID == failedID:
+					t.Error("the claim went with a settlement again")
+				}
+				return nil, nil
+			})
+			jobs := finishWith(t, fake, client, &dibs.Worker{NoSession: true, Concurrency: 1, Handler: succeeds})
+			if failedID == "" || jobs[1].Deliveries != 1 {
+				t.Errorf("the claim %q failed; got %+v", failedID, jobs[1])
+			}
+		})
+	}
+}

@@ -30,7 +30,7 @@ func (w *Worker) pump() {
 		if first.After(now) {
 			at(first)
 		} else {
-			w.sendSettlements(w.mayClaim() && !w.claimDue().After(now))
+			w.sendSettlements(w.mayCarry(now))
 		}
 	}
 	isClosable := w.phase == stopping && w.claim != nil && !w.closing && !w.carries

@@ -104,10 +104,12 @@ func areAnswers(results []SettleResult, count int) bool {
 	return len(results) == count && !slices.ContainsFunc(results, func(one SettleResult) bool { return one.Status < 200 })
 }
 
-// carriedFailed: the claim goes again. If it was that which was refused, it is refused once more by itself, and ends the worker.
+// carriedFailed: the claim waits out the pause of the settlement, and then goes by itself: Dibs may always fail at the settlement. If it
+// was the claim that was refused, it is refused once more, and ends the worker.
 func (w *Worker) carriedFailed(open *claim, err error) {
-	if open != nil && IsTemporary(err) {
+	if open != nil && maySettleLater(err) {
 		open.repeated = true
+		w.claimNotBefore = w.settleNotBefore
 	}
 }
 

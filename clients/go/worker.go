@@ -190,3 +190,8 @@ func (w *Worker) free() int {
 func (w *Worker) mayClaim() bool {
 	return w.phase == working && !w.claiming && w.free() > 0 && len(w.outbox) < maxItems
 }
+
+// mayCarry tells whether a settlement may carry the claim. One that is repeated goes by itself.
+func (w *Worker) mayCarry(now time.Time) bool {
+	return w.mayClaim() && !w.claimDue().After(now) && (w.claim == nil || !w.claim.repeated)
+}
