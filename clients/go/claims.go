@@ -110,14 +110,19 @@ func (w *Worker) claimed(from *claim, jobs []LeasedJob) {
 	if w.claim == from {
 		w.claim = nil
 	}
-	w.claimFailures = 0
-	late := time.Since(from.sent) - from.wait
+	took := time.Since(from.sent)
+	// Something before Dibs may answer at once that there are no jobs, again and again.
+	if len(jobs) == 0 && from.wait >= time.Second && took < time.Second/2 {
+		w.pauseClaims(nil)
+	} else {
+		w.claimFailures = 0
+	}
 	for _, job := range jobs {
 		if from.tokens[job.LeaseToken] {
 			continue
 		}
 		from.tokens[job.LeaseToken] = true
-		isLate := late > seconds(job.LeaseSeconds)/3
+		isLate := took-from.wait > seconds(job.LeaseSeconds)/3
 		r := newRun(w.ctx, job, from.repeated || isLate || w.keeper.hasLeft(from.session))
 		r.session = from.session
 		var before []*run
@@ -162,7 +167,11 @@ func (w *Worker) claimFailed(from *claim, err error) {
 		w.beginStop(w.stopAfter())
 		return
 	}
+	w.pauseClaims(err)
+	w.observe(Event{Type: "retrying", Request: "claim", Err: err})
+}
+
+func (w *Worker) pauseClaims(err error) {
 	w.claimNotBefore = time.Now().Add(backoff(w.claimFailures, err))
 	w.claimFailures++
-	w.observe(Event{Type: "retrying", Request: "claim", Err: err})
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"dibs.example/dibs"
 	"dibs.example/dibs/dibstest"
@@ -56,7 +57,7 @@ func TestClaimsThatWereAnsweredLeaveNothingBehind(t *testing.T) {
 		}
 		return answer(request, 200, nil, `{"jobs": []}`), nil
 	})
-	worker := &dibs.Worker{Client: client, NoSession: true, Handler: succeeds}
+	worker := &dibs.Worker{Client: client, NoSession: true, Wait: time.Millisecond, Handler: succeeds}
 	ended := run(worker)
 	await(t, over, "the last claim")
 	worker.Stop()

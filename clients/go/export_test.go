@@ -16,3 +16,10 @@ func (w *Worker) LetClaimsWait(head, steady time.Duration) {
 	w.sessionTimes = usualSessionTimes
 	w.sessionTimes.head, w.sessionTimes.steady = head, steady
 }
+
+// ClaimFailures is how many claims in a row make the pause before the next one longer.
+func (w *Worker) ClaimFailures() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.claimFailures
+}

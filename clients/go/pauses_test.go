@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -200,6 +201,79 @@ func TestAClaimThatAFailedSettlementCarriedWaitsOutThePauseTooAndThenGoesByItsel
 			if failedID == "" || jobs[1].Deliveries != 1 {
 				t.Errorf("the claim %q failed; got %+v", failedID, jobs[1])
 			}
+		})
+	}
+}
+
+// answersAtOnce answers claims without jobs at once, though it should wait.
+func answersAtOnce(claims *atomic.Int32) *dibs.Client {
+	return answering(func(request *http.Request) (*http.Response, error) {
+		claims.Add(1)
+		return answer(request, 200, nil, `{"jobs": []}`), nil
+	})
+}
+
+func TestAClaimThatIsAnsweredWithoutJobsAtOnceIsRepeatedAfterAPauseAndIsNoFailureToObserve(t *testing.T) {
+	var claims atomic.Int32
+	worker := &dibs.Worker{Client: answersAtOnce(&claims), NoSession: true, Wait: time.Second, Handler: succeeds}
+	worker.Observe = func(event dibs.Event) {
+		if event.Type == "retrying" || event.Err != nil {
+			t.Errorf("it was told %+v", event)
+		}
+	}
+	began := time.Now()
+	ended := run(worker)
+	time.Sleep(time.Second)
+	// About 5 in the first second, and then one in a second.
+	if most := 50 * (1 + time.Since(began)/time.Second); time.Duration(claims.Load()) > most {
+		t.Errorf("it claimed %d times", claims.Load())
+	}
+	worker.Stop()
+	if err := await(t, ended, "the end of Run"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAClaimThatWaitsForLessThanASecondMayBeAnsweredAtOnce(t *testing.T) {
+	var claims atomic.Int32
+	worker := &dibs.Worker{Client: answersAtOnce(&claims), NoSession: true, Wait: 999 * time.Millisecond, Handler: succeeds}
+	ended := run(worker)
+	// With pauses, that would take minutes.
+	eventually(t, "many claims", func() bool { return claims.Load() > 500 })
+	worker.Stop()
+	await(t, ended, "the end of Run")
+}
+
+func TestJobsOrARealWaitEndThePausesOfClaimsThatWereAnsweredAtOnce(t *testing.T) {
+	for name, end := range map[string]func() string{
+		"a job":       func() string { return `{"jobs": [{"id": "j", "lease_token": "t", "lease_seconds": 30}]}` },
+		"a real wait": func() string { time.Sleep(600 * time.Millisecond); return `{"jobs": []}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worker := &dibs.Worker{NoSession: true, Handler: succeeds}
+			var claims atomic.Int32
+			after := make(chan int, 1)
+			worker.Client = answering(func(request *http.Request) (*http.Response, error) {
+				if request.URL.Path == "/jobs/settle" {
+					return answer(request, 200, nil, string(asJSON(map[string]any{
+						"acks": []dibs.SettleResult{{ID: "j", Status: 200}}, "jobs": []dibs.LeasedJob{},
+					}))), nil
+				}
+				switch claims.Add(1) {
+				case 5:
+					return answer(request, 200, nil, end()), nil
+				case 6:
+					after <- worker.ClaimFailures()
+				}
+				return answer(request, 200, nil, `{"jobs": []}`), nil
+			})
+			ended := run(worker)
+			if failures := await(t, after, "the claim after that"); failures != 0 {
+				t.Errorf("the pause goes on from %d failures", failures)
+			}
+			worker.Stop()
+			await(t, ended, "the end of Run")
 		})
 	}
 }
