@@ -76,15 +76,15 @@ func (b *BatchHandle) Get(ctx context.Context) (*Batch, error) {
 }
 
 // Wait returns the batch when it has "succeeded", or "ended" with dead or cancelled jobs. It must be closed for that. When ctx ends
-// before that, the error wraps ctx.Err(). The key needs the scope read.
+// before that, the error wraps ctx.Err(), and what failed last. The key needs the scope read.
 func (b *BatchHandle) Wait(ctx context.Context) (*Batch, error) {
+	if err := b.producer.Client.check(ctx); err != nil {
+		return nil, err
+	}
 	for early := 0; ; {
-		began := time.Now()
-		held := longestLook
-		if ctx != nil {
-			if deadline, isThere := ctx.Deadline(); isThere {
-				held = max(0, min(held, time.Until(deadline)))
-			}
+		began, held := time.Now(), longestLook
+		if deadline, isThere := ctx.Deadline(); isThere {
+			held = max(0, min(held, time.Until(deadline)))
 		}
 		batch, err := b.look(ctx, held)
 		if err != nil {
@@ -114,6 +114,9 @@ func (b *BatchHandle) look(ctx context.Context, held time.Duration) (*Batch, err
 	within := b.producer.Retry
 	if within >= 0 {
 		within = orDefault(within, defaultRetry) + held
+		if deadline, isThere := ctx.Deadline(); isThere && time.Until(deadline) <= within {
+			within = longest // ctx ends it.
+		}
 	}
 	options := &GetBatchOptions{WaitSeconds: Ptr(held.Seconds())}
 	return repeat(ctx, within, func() (*Batch, error) {

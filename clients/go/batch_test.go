@@ -222,3 +222,23 @@ func TestAWaitForABatchThatIsNotThereOrWithoutAContextIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestAWaitWhoseTimeEndsDuringAnOutageSaysSoAndWhatFailed(t *testing.T) {
+	for name, wait := range map[string]struct {
+		after string
+		retry time.Duration
+	}{
+		"Dibs asks to come back later than that": {"60", 0},
+		"the producer has no patience":           {"0", time.Nanosecond},
+	} {
+		client := answering(func(request *http.Request) (*http.Response, error) {
+			return answer(request, 503, http.Header{"Retry-After": {wait.after}}, ""), nil
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		defer cancel()
+		_, err := (&dibs.Producer{Client: client, Retry: wait.retry}).BatchByID("b").Wait(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || codeOf(err) != "http_503" {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
