@@ -119,15 +119,9 @@ func (k *keeper) await() {
 
 func (k *keeper) keep(ctx context.Context) {
 	defer close(k.over)
-	// A transport may end the goroutine.
-	defer func() {
-		k.worker.mu.Lock()
-		defer k.worker.mu.Unlock()
-		k.isHeld = false
-		k.letClaim()
-	}()
 	for {
-		held, why := k.hold(ctx)
+		// If the transport ends its goroutine, the worker goes on without a session for a while.
+		held, why := apart(ctx, "the transport", func() (time.Duration, error) { return k.hold(ctx) })
 		timer := time.NewTimer(k.left(held, why))
 		select {
 		case <-timer.C:

@@ -783,3 +783,36 @@ func TestWhateverAnswersForASessionEndsNoWorker(t *testing.T) {
 		})
 	}
 }
+
+func TestASessionWhoseTransportEndsItsGoroutineIsAskedForAgainAfterARest(t *testing.T) {
+	for name, end := range map[string]func(*http.Request) *http.Response{
+		"at once": func(*http.Request) *http.Response { runtime.Goexit(); return nil },
+		"in the body": func(request *http.Request) *http.Response {
+			response := answer(request, 200, nil, "")
+			first := strings.NewReader(`{"session": "s-0", "resume_seconds": 5}` + "\n")
+			response.Body = io.NopCloser(io.MultiReader(first, oddBody{read: func([]byte) (int, error) { runtime.Goexit(); return 0, nil }}))
+			return response
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			played := play(t, 3)
+			transport := played.client.HTTP.Transport
+			var tries atomic.Int32
+			played.client.HTTP = &http.Client{Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
+				if request.URL.Path == "/sessions" && tries.Add(1) <= 2 {
+					return end(request), nil
+				}
+				return transport.RoundTrip(request)
+			})}
+			worker := quiet(t, played.worker(nil))
+			worker.ShortenSession(10*time.Second, 10*time.Second, 10*time.Millisecond)
+			begin(t, worker)
+			held := played.holds(t, 1)
+			played.claimsWith(t, held[0].id)
+			if err := played.fake.WaitUntilDone(within(t)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
