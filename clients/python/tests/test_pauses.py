@@ -4,6 +4,7 @@ import threading
 import time
 import unittest
 from typing import Any
+from unittest import mock
 
 from support import working
 
@@ -23,21 +24,97 @@ def watched() -> tuple[Worker, list[Any]]:
     return worker, sent
 
 
-class SettleTest(unittest.TestCase):
+class Stage(unittest.TestCase):
+    """A worker whose looks are those of the test, by a clock of the test's. Each pause is as long as it may be."""
+
+    def setUp(self) -> None:
+        self.now = 1000.0
+        for name, stand_in in (("time.monotonic", lambda: self.now), ("dibs_client.errors.chance", lambda: 1.0)):
+            patch = mock.patch(name, stand_in)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.worker, self.sent = watched()
+        self.worker._phase = "running"
+        self.worker._begin = lambda run: None  # type: ignore[method-assign]
+        self.events: list[str] = []
+        self.worker._observe = lambda event: self.events.append(event["type"])  # type: ignore[method-assign]
+
+    def look(self, seconds: float = 0) -> tuple[int, bool, bool]:
+        """Some time later. How many requests were sent so far, and whether a claim goes by itself, or with a settlement."""
+        self.now += seconds
+        self.again = self.worker._look() - self.now
+        is_carried = self.worker._carries
+        return len(self.sent), self.worker._is_claiming and not is_carried, is_carried
+
+    def settle(self, count: int = 1) -> list[Settlement]:
+        said = []
+        for n in range(count):
+            lease = {"id": f"job-{n}", "queue": "mail", "lease_token": f"t{n}", "lease_seconds": 3600}
+            run = Run(lease, session=None, is_doubtful=False)
+            self.worker._runs.add(run)
+            said.append(Settlement(run, Ack()))
+            self.worker._settle(said[-1])
+        return said
+
+
+class ClaimTest(Stage):
+    def answer(self, jobs: int = 0, after: float = 0) -> None:
+        """An answer to the claim that went last."""
+        self.now += after
+        lease = {"id": "job-9", "queue": "mail", "lease_token": str(len(self.sent)), "lease_seconds": 3600}
+        self.sent[-1]([lease] * jobs, None)
+
+    def pauses(self, count: int) -> list[float]:
+        """Those after so many claims that are answered empty at once."""
+        found = []
+        for _ in range(count):
+            self.answer()
+            before = len(self.sent)
+            self.assertEqual(self.look(), (before, False, False))
+            found.append(round(self.again, 3))
+            self.assertEqual(self.look(self.again), (before + 1, True, False))
+        return found
+
+    def test_claims_that_are_answered_empty_at_once_wait_out_a_pause_that_doubles_and_nobody_is_told(self):
+        """A proxy, or a replica that drains, may answer so."""
+        self.look()
+        self.assertEqual(self.pauses(7), [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0])
+        self.assertEqual(self.events, [])
+
+    def test_an_answer_with_jobs_or_after_a_wait_ends_these_pauses(self):
+        self.look()
+        for jobs, after in ((1, 0), (0, 0.5)):
+            self.pauses(3)
+            before = len(self.sent)
+            self.answer(jobs, after)
+            self.assertEqual(self.look(), (before + 1, True, False))
+            self.assertEqual(self.pauses(1), [0.1])
+
+    def test_a_claim_that_should_not_wait_may_be_answered_empty_at_once(self):
+        """That of a settlement, and that of a worker whose `wait_seconds` are less than 1. It says nothing of the others."""
+        self.look()
+        self.pauses(2)
+        self.answer()
+        self.settle()
+        self.assertEqual(self.look(3), (4, False, True))
+        self.sent[-1](({"ack": [{"status": 200}]}, []), None)
+        self.assertEqual(self.look(), (5, True, False))
+        self.assertEqual(self.pauses(1), [0.8])
+        self.worker._wait_seconds = 0.9
+        self.pauses(1)
+        self.answer()
+        self.assertEqual(self.look(), (8, True, False))
+
+
+class SettleTest(Stage):
     def test_a_claim_that_a_failed_settlement_carried_waits_out_the_pause_too_and_then_goes_by_itself(self):
         """A settlement at which Dibs always fails keeps nobody from claiming."""
-        worker, sent = watched()
-        worker._phase = "running"
-        run = Run({"id": "job-1", "lease_token": "t", "lease_seconds": 3600}, session=None, is_doubtful=False)
-        worker._runs.add(run)
-        worker._settle(Settlement(run, Ack()))
-        worker._look()
-        sent[0](None, BUSY)
-        again = worker._look()
-        self.assertEqual(len(sent), 1)
-        time.sleep(max(0, again - time.monotonic()))
-        worker._look()
-        self.assertEqual((len(sent), worker._is_settling, worker._is_claiming, worker._carries), (3, True, True, False))
+        self.settle()
+        self.assertEqual(self.look(), (1, False, True))
+        self.sent[0](None, BUSY)
+        self.assertEqual(self.look(), (1, False, False))
+        self.assertEqual(self.look(self.again), (3, True, False))
+        self.assertTrue(self.worker._is_settling)
 
 
 class ExtendTest(unittest.TestCase):

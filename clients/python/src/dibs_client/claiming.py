@@ -12,6 +12,9 @@ from .run import Run
 from .session import Holding
 from .state import FLUSH, Claim, Settlement
 
+#: An empty answer that comes sooner has not waited for jobs: that of a proxy, or of a replica that drains.
+AT_ONCE = 0.5
+
 
 class Claiming(Holding):
     """One claim that waits asks for all free places."""
@@ -77,7 +80,13 @@ class Claiming(Holding):
         if self._claim is claim:
             self._claim = None
         self._claim_failures = 0
-        late = time.monotonic() - claim.sent - claim.wait
+        now = time.monotonic()
+        if jobs or now - claim.sent >= AT_ONCE:
+            self._hasty_answers = 0
+        elif claim.wait >= 1:
+            self._claim_not_before = now + backoff(self._hasty_answers, None)
+            self._hasty_answers += 1
+        late = now - claim.sent - claim.wait
         # Its session has ended meanwhile, and the leases with it.
         is_fenced = claim.session is not None and claim.session != self._session
         fresh = [job for job in jobs if job["lease_token"] not in claim.tokens]

@@ -116,6 +116,8 @@ class WorkerState:
         self._claim: Claim | None = None
         self._is_claiming = self._is_settling = self._carries = self._is_closing = False
         self._claim_failures = self._settle_failures = 0
+        #: How often in a row a claim that should wait was answered empty at once.
+        self._hasty_answers = 0
         self._claim_not_before = self._settle_not_before = 0.0
         self._close_until = 0.0
         #: The session of this worker, held or to be resumed, and the answer that holds it.
