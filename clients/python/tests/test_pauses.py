@@ -116,6 +116,15 @@ class SettleTest(Stage):
         self.assertEqual(self.look(self.again), (3, True, False))
         self.assertTrue(self.worker._is_settling)
 
+    def test_settlements_that_failed_together_go_together_again(self):
+        """Each with a pause of its own, they would be many requests."""
+        said = self.settle(500)
+        with mock.patch("dibs_client.errors.chance", iter(n / 10_000 for n in range(1, 10_000)).__next__):
+            for requests in range(1, 8):
+                self.assertEqual(self.look(3), (requests, False, True))
+                self.sent[-1](({"ack": [{"status": 503}] * 500}, []), None)
+                self.assertEqual(len({one.not_before for one in said}), 1)
+
 
 class ExtendTest(unittest.TestCase):
     def setUp(self) -> None:

@@ -98,13 +98,15 @@ def may_be_done(error: BaseException) -> bool:
 chance = random.SystemRandom().random
 
 
-def backoff(failures: int, error: BaseException | None) -> float:
+def backoff(failures: int, error: BaseException | None, share: float | None = None) -> float:
     """How long to wait after this many failures in a row: a random share of a time that doubles (full jitter), so that many workers
-    do not come back in step."""
+    do not come back in step. What should go together again has one share."""
     most = min(2.0, 0.1 * 2 ** min(failures, 10))
+    if share is None:
+        share = chance()
     if not isinstance(error, DibsError):
-        return chance() * most
+        return share * most
     if error.was_accepted:
-        return 2 + chance() * most
+        return 2 + share * most
     asked = error.retry_after
-    return asked + chance() * (min(most, asked) if asked else most)
+    return asked + share * (min(most, asked) if asked else most)

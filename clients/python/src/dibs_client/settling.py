@@ -8,7 +8,7 @@ from typing import Any
 
 from .answers import leases_of, results_of
 from .claiming import Claiming
-from .errors import DibsError, backoff, may_be_done, passes
+from .errors import DibsError, backoff, chance, may_be_done, passes
 from .job import second_word
 from .state import MOST_ITEMS, Claim, Settlement
 
@@ -70,9 +70,10 @@ class Settling(Claiming):
                 return
             self._settle_failures = 0
             results, claimed = answer
+            now, share = time.monotonic(), chance()
             for verb, items in results.items():
                 for one, result in zip(lists[verb], items):
-                    self._answered(one, result)
+                    self._answered(one, result, now, share)
             if isinstance(claimed, DibsError):
                 self._claim_failed(claimed)
             elif claim:
@@ -80,7 +81,8 @@ class Settling(Claiming):
 
         self._send(send, answered)
 
-    def _answered(self, one: Settlement, result: dict[str, Any]) -> None:
+    def _answered(self, one: Settlement, result: dict[str, Any], now: float, share: float) -> None:
+        """`share`: that of their pauses, so that those which fail together go together again."""
         status = result["status"]
         # Another 404 or 409 is about a batch or queue of its follow-ups.
         is_over = (result.get("problem") or {}).get("code") in ("job_not_found", "lease_lost")
@@ -93,7 +95,7 @@ class Settling(Claiming):
         else:
             error = DibsError({**(result.get("problem") or {}), "status": status})
             if passes(error, "settle"):
-                one.not_before = time.monotonic() + backoff(one.failures, error)
+                one.not_before = now + backoff(one.failures, error, share)
                 one.failures += 1
                 one.is_repeated = one.is_repeated or may_be_done(error)
                 self._outbox.append(one)
