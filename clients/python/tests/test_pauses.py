@@ -14,6 +14,7 @@ from dibs_client.state import Settlement
 from dibs_client.testing import FakeDibs
 
 BUSY = DibsError({"type": "urn:problem-type:dibs:unavailable", "status": 503, "code": "unavailable"}, retry_after=1)
+WRONG = DibsError({"type": "urn:problem-type:dibs:invalid_request", "status": 400, "code": "invalid_request"})
 
 
 def watched() -> tuple[Worker, list[Any]]:
@@ -124,6 +125,56 @@ class SettleTest(Stage):
                 self.assertEqual(self.look(3), (requests, False, True))
                 self.sent[-1](({"ack": [{"status": 503}] * 500}, []), None)
                 self.assertEqual(len({one.not_before for one in said}), 1)
+
+    def test_a_settlement_that_was_refused_with_a_claim_goes_once_more_by_itself_before_it_is_judged(self):
+        """It may be the claim that is wrong."""
+        [said] = self.settle()
+        self.assertEqual(self.look(), (1, False, True))
+        self.sent[0](None, WRONG)
+        self.assertEqual(self.events, [])
+        self.assertEqual(self.look(), (3, True, False))
+        self.sent[1](({"ack": [{"status": 200}]}, None), None)
+        self.assertEqual((said.run.state, self.events), ("done", ["settled"]))
+
+    def test_a_settlement_that_is_refused_by_itself_is_judged(self):
+        self.settle()
+        self.look()
+        self.sent[0](None, WRONG)
+        self.look()
+        self.sent[1](None, WRONG)
+        self.assertEqual(self.events, ["refused", "failed"])
+
+    def test_settlements_that_go_alone_carry_no_claim(self):
+        self.settle(3)
+        self.look()
+        self.sent[0](None, WRONG)
+        for requests in (3, 5, 7):
+            self.assertEqual(self.look(), (requests, True, False))
+            self.sent[-1]([], None)
+            self.sent[-2](({"ack": [{"status": 200}]}, None), None)
+            self.now += 3
+
+    def test_a_claim_that_was_refused_with_settlements_goes_again_with_its_id(self):
+        """None is dropped: it may have leases."""
+        self.settle(2)
+        self.look()
+        claim = self.worker._claim
+        self.sent[0](None, WRONG)
+        self.look()
+        self.assertIs(self.worker._claim, claim)
+
+    def test_a_claim_that_is_itself_wrong_is_refused_by_itself_and_ends_the_worker_and_the_acks_count(self):
+        said = self.settle(2)
+        self.look()
+        self.sent[0](None, WRONG)
+        self.look()
+        self.sent[2](None, WRONG)
+        self.look()
+        for n in (1, 3):
+            self.sent[n](({"ack": [{"status": 200}]}, None), None)
+            self.look()
+        self.assertEqual([one.run.state for one in said], ["done", "done"])
+        self.assertEqual((self.worker._phase, self.worker._error), ("stopped", WRONG))
 
 
 class ExtendTest(unittest.TestCase):

@@ -37,13 +37,14 @@ class Settling(Claiming):
         self._outbox = left
         return batch
 
-    def _send_settlements(self, with_claim: bool) -> None:
+    def _send_settlements(self, may_carry: bool) -> None:
+        """A settlement that goes alone carries no claim. So it is known which of the two is refused."""
         self._is_settling = True
         batch = self._take()
         lists = {verb: [one for one in batch if one.verb == verb] for verb in ("ack", "nack", "release")}
         members = [f'"{verb}s":[{",".join(one.text for one in items)}]' for verb, items in lists.items() if items]
         claim: Claim | None = None
-        if with_claim:
+        if may_carry and not batch[0].is_alone:
             self._is_claiming = self._carries = True
             claim, body = self._next_claim(0)
             members.append(f'"claim":{json.dumps(body)}')
@@ -61,12 +62,10 @@ class Settling(Claiming):
             if claim:
                 self._is_claiming = self._carries = False
             if error is not None:
-                self._batch_failed(batch, error)
+                self._batch_failed(batch, claim, error)
                 if claim:
                     claim.is_repeated = True
                     self._claim_not_before = max(self._claim_not_before, self._settle_not_before)
-                    if not passes(error, "claim") and self._claim is claim:
-                        self._claim = None  # What was refused were settlements. The claim goes by itself.
                 return
             self._settle_failures = 0
             results, claimed = answer
@@ -103,12 +102,12 @@ class Settling(Claiming):
             else:
                 self._refused(one, error)
 
-    def _batch_failed(self, batch: list[Settlement], error: BaseException) -> None:
+    def _batch_failed(self, batch: list[Settlement], claim: Claim | None, error: BaseException) -> None:
         passes_by = passes(error, "settle")
         is_bug = isinstance(error, DibsError) and error.status == 500
         for one in batch:
             one.is_repeated = one.is_repeated or may_be_done(error)
-            # One of them may be what Dibs refuses, or fails at.
+            # One of them, or the claim, may be what Dibs refuses, or fails at.
             one.is_alone = one.is_alone or is_bug or not passes_by
         if passes_by:
             pause = backoff(self._settle_failures, error)
@@ -116,11 +115,10 @@ class Settling(Claiming):
             self._settle_not_before = time.monotonic() + pause
             self._outbox += batch
             self._observe({"type": "retrying", "request": "settle", "error": error, "seconds": pause})
-        elif len(batch) > 1:
+        elif claim or len(batch) > 1:
             self._outbox += batch
         else:
-            for one in batch:
-                self._refused(one, error)
+            self._refused(batch[0], error)
 
     def _refused(self, one: Settlement, error: BaseException) -> None:
         """Dibs never takes it: its result is too large, or a follow-up or a delay is wrong."""
