@@ -103,6 +103,7 @@ class ForkTest(unittest.TestCase):
 
     def test_a_child_holds_no_connection_of_its_parent(self):
         """Dibs sees when the parent hangs up: also one that waits for jobs."""
+        kept = sockets_of("self")  # Of the servers of other tests.
         server = socket.create_server(("127.0.0.1", 0))
         client = Client(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=60)
 
@@ -115,7 +116,7 @@ class ForkTest(unittest.TestCase):
         accepted.recv(10_000)
         child = in_child(lambda: time.sleep(30) or 0)
         try:
-            kept = {f"socket:[{os.fstat(one.fileno()).st_ino}]" for one in (server, accepted)}
+            kept |= {f"socket:[{os.fstat(one.fileno()).st_ino}]" for one in (server, accepted)}
             until(lambda: sockets_of(child) <= kept)
         finally:
             os.kill(child, signal.SIGKILL)
