@@ -21,6 +21,9 @@ export interface Claim {
 }
 
 const now = () => performance.now();
+/** A claim that waits at least so long is answered empty later than this. */
+const LEAST_WAIT_SECONDS = 1;
+const EARLY_MS = 500;
 
 /** What claiming needs of its worker. */
 export interface Claimant {
@@ -123,8 +126,12 @@ export class Claiming {
 
   claimed(claim: Claim, jobs: LeasedJob[]): void {
     if (this.open === claim) this.open = undefined;
-    this.#failures = 0;
-    const lateMs = now() - claim.sentAt - claim.waitSeconds * 1000;
+    const tookMs = now() - claim.sentAt;
+    // Whoever answers so would do it again and again.
+    const isEarly = jobs.length === 0 && claim.waitSeconds >= LEAST_WAIT_SECONDS && tookMs < EARLY_MS;
+    if (isEarly) this.#pause();
+    else this.#failures = 0;
+    const lateMs = tookMs - claim.waitSeconds * 1000;
     const fresh = jobs.filter((job) => !claim.tokens.has(job.lease_token));
     if (fresh.length > 0) this.#worker.observe({ type: 'claimed', jobs: fresh });
     for (const job of fresh) {
@@ -144,8 +151,13 @@ export class Claiming {
       else this.#worker.refused(error);
       return;
     }
+    const ms = this.#pause(error);
+    this.#worker.observe({ type: 'retrying', request: 'claim', error, seconds: ms / 1000 });
+  }
+
+  #pause(error?: unknown): number {
     const ms = backoffMs(this.#failures++, error);
     this.notBefore = now() + ms;
-    this.#worker.observe({ type: 'retrying', request: 'claim', error, seconds: ms / 1000 });
+    return ms;
   }
 }
