@@ -140,6 +140,17 @@ export class Claiming {
     }
   }
 
+  /** A repeated one goes by itself: Dibs may fail at the settlement that carried it. */
+  mayBeCarried(at: number): boolean {
+    return this.notBefore <= at && !this.open?.isRepeated;
+  }
+
+  /** The settlement with the claim failed. If it was the claim that is refused, it is refused once more by itself. */
+  carrierFailed(error: unknown, notBefore: number): void {
+    this.notBefore = Math.max(this.notBefore, notBefore);
+    if (this.open && isTemporary(error)) this.open.isRepeated = true;
+  }
+
   failed(error: unknown): void {
     const { open } = this;
     if (open) open.isRepeated = true;

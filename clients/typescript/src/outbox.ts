@@ -61,6 +61,11 @@ export class Outbox {
     return Math.max(0, Math.min(...this.#waiting.map(({ notBefore }) => notBefore)) - now);
   }
 
+  /** Whether the next batch is one that goes alone. */
+  isNextAlone(now: number): boolean {
+    return this.#waiting.find(({ notBefore }) => notBefore <= now)?.isAlone ?? false;
+  }
+
   /** The next batch. */
   take(now: number): Settlement[] {
     const batch: Settlement[] = [];

@@ -54,7 +54,10 @@ export class Settling {
     this.#worker.pump();
   }
 
-  async send(withClaim: boolean): Promise<void> {
+  /** Where a settlement goes alone, a claim does not go with it. So it is known which of them is refused. */
+  async send(mayCarry: boolean): Promise<void> {
+    const at = now();
+    const withClaim = mayCarry && !this.#outbox.isNextAlone(at);
     this.isSending = true;
     if (withClaim) {
       this.#claiming.isSending = true;
@@ -62,7 +65,7 @@ export class Settling {
     }
     // Handlers that end together are settled together.
     await undefined;
-    const batch = this.#outbox.take(now());
+    const batch = this.#outbox.take(at);
     const { text, parts } = requestOf(batch, withClaim ? this.#claiming.next(0) : undefined);
     try {
       const answer: SettleResults = await this.#worker.client.request({
@@ -81,10 +84,8 @@ export class Settling {
         for (const [j, settlement] of items.entries()) this.#answered(settlement, results[i]?.[j], random);
       if (withClaim) this.#answeredClaim(jobs, answer.problem);
     } catch (error) {
-      this.#batchFailed(batch, error);
-      if (withClaim && this.#claiming.open) this.#claiming.open.isRepeated = true;
-      // What was refused were settlements. The claim goes by itself.
-      if (withClaim && !isTemporary(error)) this.#claiming.open = undefined;
+      this.#batchFailed(batch, withClaim, error);
+      if (withClaim) this.#claiming.carrierFailed(error, this.#notBefore);
     } finally {
       this.isSending = false;
       if (withClaim) {
@@ -119,7 +120,7 @@ export class Settling {
     }
   }
 
-  #batchFailed(batch: Settlement[], error: unknown): void {
+  #batchFailed(batch: Settlement[], withClaim: boolean, error: unknown): void {
     const mayCount = mayBeDone(error);
     for (const settlement of batch) if (mayCount) settlement.isRepeated = true;
     // One of them may be what Dibs fails at.
@@ -130,7 +131,8 @@ export class Settling {
       this.#notBefore = now() + ms;
       this.#outbox.add(...batch);
       this.#worker.observe({ type: 'retrying', request: 'settle', error, seconds: ms / 1000 });
-    } else if (batch.length > 1 && refused === 'the content') {
+    } else if (withClaim || (batch.length > 1 && refused === 'the content')) {
+      // One of them, or the claim, is what Dibs refuses.
       for (const settlement of batch) settlement.isAlone = true;
       this.#outbox.add(...batch);
     } else for (const settlement of batch) this.#refused(settlement, error as DibsError);

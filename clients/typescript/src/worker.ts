@@ -172,7 +172,7 @@ export class Worker<Payload = unknown> {
     const [claiming, settling] = [this.#claiming, this.#settling];
     if (settling.isDue) {
       const wait = settling.waitMs(at);
-      if (wait <= 0) void settling.send(this.#mayClaim() && claiming.notBefore <= at);
+      if (wait <= 0) void settling.send(this.#mayClaim() && claiming.mayBeCarried(at));
       else waits.push(wait);
     }
     const isStopping = this.#phase === 'stopping';
