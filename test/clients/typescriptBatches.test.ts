@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   Ack,
   BatchTimeoutError,
   Client,
+  ConnectionError,
   type JobSpec,
   Producer,
   Worker,
@@ -171,9 +172,40 @@ describe('a wait', () => {
       .catch((error) => error);
     expect(failure).toBeInstanceOf(BatchTimeoutError);
     expect(failure).toMatchObject({ code: 'timeout', batch: BATCH });
-    expect(failure.message).toMatch(/batch-1 has not ended within 0.2 s: it is open/);
+    expect(failure.message).toMatch(/batch b has not ended within 0.2 s: it is open/);
     // A Dibs that answers at once is not asked without rest.
     expect(sent.length).toBeLessThan(20);
+  });
+
+  describe('in an outage', () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+    afterEach(() => void vi.useRealTimers());
+
+    /** How it fails. */
+    async function failureOf(timeoutSeconds: number, ...answers: Answered[]) {
+      const { producer } = answered(...answers, 'lost');
+      const failure = producer
+        .batchById('b')
+        .wait({ timeoutSeconds })
+        .catch((error) => error);
+      await vi.advanceTimersByTimeAsync(100_000);
+      return failure;
+    }
+
+    test.each([
+      ['not seen', undefined, []],
+      ['seen before', BATCH, [BATCH]],
+    ])('has its end, too, and the last error as its cause: the batch was %s', async (_, batch, answers) => {
+      const failure = await failureOf(40, ...answers);
+      expect(failure).toBeInstanceOf(BatchTimeoutError);
+      expect(failure.batch).toEqual(batch);
+      expect(failure.cause).toBeInstanceOf(ConnectionError);
+      expect(failure.message).toMatch(/batch b has not ended within 40 s: .*it broke/);
+    });
+
+    test('that lasts longer than the producer repeats fails with its error', async () => {
+      expect(await failureOf(600)).toBeInstanceOf(ConnectionError);
+    });
   });
 
   test('of no time looks once', async () => {

@@ -1,21 +1,22 @@
 import { backoffMs, pause } from './backoff.ts';
 import type { Caller, CallOptions } from './caller.ts';
-import { DibsError } from './errors.ts';
+import { DibsError, isTemporary } from './errors.ts';
+import { messageOf } from './errorText.ts';
 import { type Batch, cancelBatch, closeBatch, getBatch, type Job, type JobSpec } from './generated.ts';
 import type { EnqueueOptions, WaitOptions } from './producerOptions.ts';
 import type { Repeat } from './repeat.ts';
 import { checkTime } from './settings.ts';
 import { listIn } from './shape.ts';
 
-/** A batch has not ended in time. It goes on. */
+/** A batch has not ended in time. It goes on. If Dibs was away at the end, `cause` is the last error. */
 export class BatchTimeoutError extends Error {
   override name = 'BatchTimeoutError';
   readonly code = 'timeout';
-  /** As it was then. */
-  readonly batch: Batch;
+  /** As it was seen last, if it was seen. */
+  readonly batch: Batch | undefined;
 
-  constructor(batch: Batch, seconds: number) {
-    super(`the batch ${batch.id} has not ended within ${seconds} s: it is ${batch.state}`);
+  constructor(message: string, batch: Batch | undefined, options?: ErrorOptions) {
+    super(message, options);
     this.batch = batch;
   }
 }
@@ -24,6 +25,8 @@ export class BatchTimeoutError extends Error {
 export interface BatchProducer {
   client: Caller;
   repeat: Repeat;
+  /** For how long `repeat` goes on. */
+  retrySeconds: number;
   enqueue(job: JobSpec, options?: EnqueueOptions): Promise<Job>;
   enqueueAll(jobs: JobSpec[], options?: EnqueueOptions): Promise<Job[]>;
 }
@@ -95,18 +98,32 @@ export class BatchHandle {
    */
   async wait({ timeoutSeconds = Number.POSITIVE_INFINITY, signal }: WaitOptions = {}): Promise<Batch> {
     checkTime('timeoutSeconds', timeoutSeconds);
-    const { client, repeat } = this.#producer;
+    const { client, repeat, retrySeconds } = this.#producer;
     const endsAt = now() + timeoutSeconds * 1000;
     let [began, wait_seconds] = [0, 0];
+    let batch: Batch | undefined;
+    const tooLate = (why: string, options?: ErrorOptions) => {
+      const message = `the batch ${this.id} has not ended within ${timeoutSeconds} s: ${why}`;
+      return new BatchTimeoutError(message, batch, options);
+    };
     const look = async (options: CallOptions) => {
       began = now();
       wait_seconds = Math.min(WAIT_SECONDS, Math.max(0, endsAt - began) / 1000);
       return batchOf(await getBatch(client, this.id, { ...options, wait_seconds }));
     };
     for (let early = 0; ; ) {
-      const batch = await repeat(look, { signal, endsAt, heldSeconds: WAIT_SECONDS });
+      // If not, the producer gives up before that, and tells its error.
+      const isLast = endsAt <= now() + (WAIT_SECONDS + retrySeconds) * 1000;
+      try {
+        batch = await repeat(look, { signal, endsAt, heldSeconds: WAIT_SECONDS });
+      } catch (error) {
+        if (!isLast || !isTemporary(error)) throw error;
+        await pause(endsAt - now(), signal);
+        signal?.throwIfAborted();
+        throw tooLate(messageOf(error), { cause: error });
+      }
       if (hasEnded(batch)) return batch;
-      if (now() >= endsAt) throw new BatchTimeoutError(batch, timeoutSeconds);
+      if (now() >= endsAt) throw tooLate(`it is ${batch.state}`);
       // A Dibs that stops answers at once.
       early = now() - began < wait_seconds * 500 ? early + 1 : 0;
       if (early > 0) await pause(Math.min(backoffMs(early, undefined), endsAt - now()), signal);

@@ -16,13 +16,15 @@ const written = <Body>(body: Body): Body => new RawJson(JSON.stringify(body)) as
 export class Producer {
   readonly #client: Caller;
   readonly #options: ProducerOptions;
+  readonly #retrySeconds: number;
   readonly #repeat: Repeat;
 
   constructor(client: Caller, options: ProducerOptions = {}) {
     checkTime('retrySeconds', options.retrySeconds);
     this.#client = client;
     this.#options = { ...options };
-    this.#repeat = repeatFor(options.retrySeconds ?? 30);
+    this.#retrySeconds = options.retrySeconds ?? 30;
+    this.#repeat = repeatFor(this.#retrySeconds);
   }
 
   /** @throws DibsError, ConnectionError */
@@ -85,6 +87,7 @@ export class Producer {
       {
         client: this.#client,
         repeat: this.#repeat,
+        retrySeconds: this.#retrySeconds,
         enqueue: (job, options) => this.enqueue(job, options),
         enqueueAll: (jobs, options) => this.enqueueAll(jobs, options),
       },
