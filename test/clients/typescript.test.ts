@@ -12,6 +12,7 @@ import {
   ConnectionError,
   claimJobs,
   enqueueJob,
+  getBatch,
   getJob,
   Nack,
   Producer,
@@ -123,6 +124,18 @@ test('an answer that is not 2xx is an error with its code, and the key is sent',
   });
   await expect(getJob(client, 'a/b')).rejects.toMatchObject({ code: 'job_not_found', status: 404 });
   expect(sent?.get('authorization')).toBe('Bearer dibs_key');
+});
+
+test('a time in a query is written in milliseconds, without an exponent', async () => {
+  const times: (string | null)[] = [];
+  const client = new Client({
+    fetch: async (url) => {
+      times.push(new URL(String(url)).searchParams.get('wait_seconds'));
+      return new Response('{}');
+    },
+  });
+  for (const wait_seconds of [20, 1.5, 0.0126, 1e-7]) await getBatch(client, 'b', { wait_seconds });
+  expect(times).toEqual(['20', '1.5', '0.013', '0']);
 });
 
 test('an endless answer is a ConnectionError, and is read no further', async () => {

@@ -32,9 +32,13 @@ function waitOf({ body, query, headers }: Call): number {
   return Math.min(60, Math.max(0, asked || 0));
 }
 
+/** A number without an exponent: times to the millisecond. */
+const inQuery = (value: string | number | boolean) =>
+  String(typeof value === 'number' ? Number(value.toFixed(3)) : value);
+
 function queryText(query: Call['query'] = {}): string {
   const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, inQuery(value));
   return [...given].length === 0 ? '' : `?${given}`;
 }
 
