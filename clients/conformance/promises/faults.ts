@@ -205,6 +205,20 @@ promise(GROUP, 'while Dibs is away, a worker tries again and again, but not in a
   expect(stage.proxy.exchanges.length).toBeGreaterThanOrEqual(2);
 });
 
+promise(GROUP, 'claims that are answered empty at once are repeated, but not in a hurry', async (stage) => {
+  const empty = { status: 200, headers: { 'content-type': 'application/json' }, text: '{"jobs":[]}' };
+  stage.proxy.harm((one) => (waits(one) ? empty : undefined));
+  const worker = stage.start();
+  const first = await stage.request(waits);
+  await until(() => performance.now() - first.at > 4000);
+  const { length } = stage.proxy.exchanges.filter(waits);
+  expect(length).toBeLessThanOrEqual(40);
+  expect(length).toBeGreaterThanOrEqual(2);
+  stage.proxy.heal();
+  await stage.reaches(await stage.enqueue(), 'completed');
+  expect(worker.all('retrying')).toEqual([]);
+});
+
 promise(
   GROUP,
   'progress that cannot be sent is sent again, but not in a hurry',
