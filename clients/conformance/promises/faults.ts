@@ -71,6 +71,44 @@ promise(GROUP, 'a settlement is sent until Dibs takes it', async (stage) => {
   expect(stage.starts(id)).toBe(1);
 });
 
+/** A settlement that carries a claim. */
+const carries = (one: Exchange) => (settledIn(one).length > 0 && claimIn(one) ? 'cut' : undefined);
+
+promise(
+  GROUP,
+  'a settlement that is refused together with a claim goes once more by itself, and counts',
+  async (stage) => {
+    const id = await stage.enqueue({ result: 7 });
+    let refused = 0;
+    stage.proxy.harm((one) => {
+      if (!carries(one)) return undefined;
+      refused++;
+      return { status: 403, code: 'forbidden' };
+    });
+    const worker = stage.start();
+    expect((await stage.reaches(id, 'completed')).result).toBe(7);
+    expect(refused).toBe(1);
+    expect(worker.all('refused')).toEqual([]);
+    expect(worker.isOver).toBe(false);
+  },
+);
+
+promise(
+  GROUP,
+  'a claim that a failed settlement carried waits out its Retry-After, too, and goes by itself',
+  async (stage) => {
+    const id = await stage.enqueue();
+    harmOnce(stage, carries, { status: 503, headers: { 'retry-after': '2' } });
+    stage.start();
+    const first = await stage.request(carries);
+    const next = await stage.request((one) => claimIn(one) && one.at > first.at);
+    expect(next.at - first.at).toBeGreaterThanOrEqual(1990);
+    expect(next.path).toBe('/jobs/claim');
+    expect(next.body.claim_id).toBe(first.body.claim.claim_id);
+    await stage.reaches(id, 'completed');
+  },
+);
+
 /** Dibs cannot reach the database of each of these items. Whether they are settled, it cannot tell. */
 function awayFor({ body }: Exchange) {
   const problem = {
