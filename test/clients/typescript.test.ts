@@ -149,7 +149,7 @@ test('an endless answer is a ConnectionError, and is read no further', async () 
       },
     });
   const client = new Client({ fetch: async () => new Response(endless()) });
-  await expect(getJob(client, 'a')).rejects.toThrow('the answer is longer than 64 MiB');
+  await expect(getJob(client, 'a')).rejects.toThrow('the answer is longer than 128 MiB');
   expect(isHungUp).toBe(true);
 });
 
@@ -321,7 +321,7 @@ describe('over node:http', () => {
       const more = () => response.write(part, (error) => error || more());
       more();
     });
-    await expect(getJob(client, 'a', { timeoutSeconds: 600 })).rejects.toThrow('longer than 64 MiB');
+    await expect(getJob(client, 'a', { timeoutSeconds: 600 })).rejects.toThrow('longer than 128 MiB');
     await hungUp;
   });
 

@@ -19,12 +19,12 @@ export interface Answer {
 
 export type Send = (url: string, sent: Sent) => Promise<Answer>;
 
-/** Dibs answers with much less. What has no end must not fill the memory. */
-const MOST_CHARACTERS = 64 * 2 ** 20;
+/** Dibs sends 16 MiB of jobs, and one more of that size. As text, each may be twice as long. What has no end must not fill the memory. */
+const MOST_CHARACTERS = 128 * 2 ** 20;
 
 /** @throws when both together are too long */
 function joined(text: string, part: string): string {
-  if (text.length + part.length > MOST_CHARACTERS) throw new Error('the answer is longer than 64 MiB');
+  if (text.length + part.length > MOST_CHARACTERS) throw new Error('the answer is longer than 128 MiB');
   return text + part;
 }
 
