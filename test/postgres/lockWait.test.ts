@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
 import { createLockWaits, type LockTurn, SHORT_LOCK_WAIT_MS } from '../../src/postgres/lockWait.ts';
 import { createSemaphore, NoPlace } from '../../src/postgres/semaphore.ts';
 import { Turns } from '../../src/postgres/turns.ts';
@@ -102,19 +101,6 @@ test('what waits beyond a bound is refused at once, from the longest line', asyn
   expect(await few).toBe('few');
   const refused = (await Promise.all(many)).filter((answer) => answer instanceof NoPlace);
   expect(refused).toHaveLength(4);
-});
-
-test('an outage refuses all that waits, and a lock does not', async () => {
-  for (const [error, isRefused] of [
-    [unavailable(), true],
-    [locked(), false],
-  ] as const) {
-    const enter = createSemaphore(1);
-    const failing = enter(() => Promise.reject(error)).catch(() => undefined);
-    const next = enter(async () => 'served').catch(() => 'refused');
-    await failing;
-    expect(await next).toBe(isRefused ? 'refused' : 'served');
-  }
 });
 
 test('turns forget those who wait no more', () => {
