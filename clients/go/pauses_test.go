@@ -27,6 +27,16 @@ func failing(count int) []dibs.SettleResult {
 	return results
 }
 
+// waitOut fails the test when one of these three requests came within a second of the one before.
+func waitOut(t *testing.T, came []time.Time) {
+	t.Helper()
+	for i := range 2 {
+		if pause := came[i+1].Sub(came[i]); pause < time.Second {
+			t.Errorf("request %d came %v after the one before", i+2, pause)
+		}
+	}
+}
+
 // goTogether fails the test when what came in one request did not come together in the next ones.
 func goTogether(t *testing.T, requests [][]string) {
 	t.Helper()
@@ -73,11 +83,7 @@ func TestExtendsThatFailedTogetherGoTogetherAgainAfterAPause(t *testing.T) {
 	})
 	finishWith(t, fake, client, &dibs.Worker{NoSession: true, Concurrency: 50, Handler: succeeds})
 	goTogether(t, extends)
-	for i := range 2 {
-		if pause := came[i+1].Sub(came[i]); pause < time.Second {
-			t.Errorf("request %d came %v after the one before", i+2, pause)
-		}
-	}
+	waitOut(t, came)
 }
 
 func TestAnExtendThatFailedWaitsOutItsPauseThoughOthersGoMeanwhile(t *testing.T) {
@@ -122,11 +128,7 @@ func TestAnExtendThatFailedWaitsOutItsPauseThoughOthersGoMeanwhile(t *testing.T)
 		}
 		return nil
 	}})
-	for i := range 2 {
-		if pause := came[i+1].Sub(came[i]); pause < time.Second {
-			t.Errorf("extend %d came %v after the one before", i+2, pause)
-		}
-	}
+	waitOut(t, came)
 }
 
 func TestSettlementsThatFailedTogetherGoTogetherAgain(t *testing.T) {

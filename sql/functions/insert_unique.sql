@@ -122,7 +122,7 @@ begin
       where new.unique_key <> all (held)
     loop
       select * into job from dibs.jobs where queue_id = $1 and id = opened.job_id;
-      -- As above.
+      -- One that waits again since is replaced by the next turn.
       continue when opened.unique_key = any (replacing)
         and job.state in ('scheduled', 'ready', 'blocked') and job.id <> all (replaced);
       if job.id is not null then

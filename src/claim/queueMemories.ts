@@ -1,4 +1,5 @@
 import { newScanOrder, type ScannedQueue } from '../floor/scanOrder.ts';
+import { createNewest } from '../newest.ts';
 import type { Queue } from '../queues/cache.ts';
 import { createFairnessCursor } from './fairness.ts';
 import { createKeySearch } from './keySearch.ts';
@@ -17,12 +18,11 @@ const MOST = 10_000;
 
 /** What a replica remembers of the queues, by name. Of one that is forgotten, it reads the stored floors again. */
 export function createQueueMemories(most = MOST) {
-  /** The one that was claimed from last is the last one. */
-  const memories = new Map<string, QueueMemory>();
+  const memories = createNewest<QueueMemory>(most);
 
   return {
     of({ name, id }: Pick<Queue, 'name' | 'id'>): QueueMemory {
-      let memory = memories.get(name);
+      let memory = memories.find(name);
       if (memory?.queueId !== id) {
         memory = {
           name,
@@ -35,25 +35,23 @@ export function createQueueMemories(most = MOST) {
           patrolledAt: Number.NEGATIVE_INFINITY,
         };
       }
-      memories.delete(name);
-      memories.set(name, memory);
-      if (memories.size > most) memories.delete(memories.keys().next().value as string);
+      memories.note(name, memory);
       return memory;
     },
 
-    find: (name: string): QueueMemory | undefined => memories.get(name),
+    find: memories.find,
 
     /** Where the fairness keys of a queue go on, as sql/claim/fair.sql takes it. */
     cursorOf: (name: string) =>
-      memories.get(name)?.cursor.parameters() ?? { cursor_ranks: [], cursor_keys: [] },
+      memories.find(name)?.cursor.parameters() ?? { cursor_ranks: [], cursor_keys: [] },
 
-    all: (): QueueMemory[] => [...memories.values()],
+    all: memories.all,
 
     /**
      * After a restore, positions are used again, so nothing that is remembered holds. Claims that run keep their old
      * memories.
      */
-    forget: (): void => memories.clear(),
+    forget: memories.forgetAll,
   };
 }
 

@@ -1,3 +1,5 @@
+import { createNewest } from '../newest.ts';
+
 /** No caller waits for an operation. So it waits longer for a lock than a request does. */
 const PATIENT_MS = 5000;
 /** So many operations are remembered, those that met a lock last. No more of them run at once. */
@@ -10,41 +12,32 @@ const MOST = 100;
  */
 export function createHeldJob(now = () => performance.now()) {
   /** By operation. `since`: when it first met the lock, of those that it met one after the other. */
-  const held = new Map<string, { limit: number; since: number | undefined }>();
-
-  function remember(id: string, limit: number, since: number | undefined): void {
-    held.delete(id);
-    held.set(id, { limit, since });
-    if (held.size > MOST) held.delete(held.keys().next().value as string);
-  }
+  const held = createNewest<{ limit: number; since: number | undefined }>(MOST);
 
   return {
     /** The jobs that the next portion may have, of `size`. */
-    most: (id: string, size: number): number => Math.max(1, Math.min(size, held.get(id)?.limit ?? size)),
+    most: (id: string, size: number): number => Math.max(1, Math.min(size, held.find(id)?.limit ?? size)),
 
     /** Whether the next portion is the job that is skipped. */
-    skips: (id: string): boolean => held.get(id)?.limit === 0,
+    skips: (id: string): boolean => held.find(id)?.limit === 0,
 
     /** A portion met the lock of another transaction. `isOfKey`: that of a unique key. */
     metLock(id: string, size: number, isOfKey: boolean): void {
-      const before = held.get(id);
+      const before = held.find(id);
       const since = before?.since ?? now();
       const half = Math.min(size, before?.limit ?? size) >> 1;
       const isTooLong = isOfKey || now() - since >= PATIENT_MS;
-      remember(id, isTooLong ? half : Math.max(1, half), since);
+      held.note(id, { limit: isTooLong ? half : Math.max(1, half), since });
     },
 
     /** A portion met no lock. */
     metNoLock(id: string, size: number): void {
-      const before = held.get(id);
+      const before = held.find(id);
       if (!before) return;
       // The next job may be held by the same transaction: it is not waited for again.
       const since = before.limit === 0 ? before.since : undefined;
-      if (before.limit >= size) held.delete(id);
-      else remember(id, Math.max(1, 2 * before.limit), since);
+      if (before.limit >= size) held.forget(id);
+      else held.note(id, { limit: Math.max(1, 2 * before.limit), since });
     },
-
-    /** How many operations it remembers. */
-    size: (): number => held.size,
   };
 }

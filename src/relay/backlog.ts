@@ -36,8 +36,7 @@ export function createBacklog(db: Db, most = MOST_WAITING) {
       lookFrom = seen.at + restAfter(seen.at - began, 'relay counts');
     },
 
-    /** Nothing waits. */
-    isEmpty(): void {
+    nothingWaits(): void {
       seen = nothing();
     },
 

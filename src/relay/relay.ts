@@ -229,7 +229,7 @@ export function createRelay(context: {
       looksAgain = false;
       const queueIds = await queuesThatWait(db, behind.queues);
       if (queueIds.length === 0) {
-        backlog.isEmpty();
+        backlog.nothingWaits();
         return false;
       }
       await Promise.race([Promise.all(queueIds.map(send)), sleep(RUN_MS)]);

@@ -1,6 +1,6 @@
 import type { Span, SpanContext } from '@opentelemetry/api';
 import { isUuid } from '../ids.ts';
-import { createNewest } from './newest.ts';
+import { createNewest } from '../newest.ts';
 import { spanContextOf } from './spans.ts';
 
 /** So many batches are remembered. */

@@ -1,5 +1,5 @@
 import type { SpanContext } from '@opentelemetry/api';
-import { createNewest } from './newest.ts';
+import { createNewest } from '../newest.ts';
 
 /** So many leases are remembered. */
 const MOST_LEASES = 20_000;

@@ -20,7 +20,7 @@ const packageOf = (name: string) => (name.startsWith('@') ? name : (name.split('
  */
 const ROOMS = [
   'clients/typescript/src/',
-  /^src\/(config\/[\w/]+|errors|ids|job|jobFields|jobShapes|leaseTimes|ledger|logger|memory|rareLog|askers|traceparent|unseen|config|version|shareOfTime|slices|looks|caller)\.ts$/,
+  /^src\/(config\/[\w/]+|errors|ids|job|jobFields|jobShapes|leaseTimes|newest|ledger|logger|memory|rareLog|askers|traceparent|unseen|config|version|shareOfTime|slices|looks|caller)\.ts$/,
   'src/verbs/',
   /^src\/(verbs|concerns)\.ts$/,
   'src/postgres/',

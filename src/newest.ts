@@ -1,4 +1,4 @@
-/** Remembers so many values by their ids. The oldest is forgotten for a new one. */
+/** Remembers so many values by their ids. The oldest is forgotten for a new one. One that is noted again is the newest. */
 export function createNewest<T>(most: number) {
   const values = new Map<string, T>();
   return {
@@ -9,5 +9,11 @@ export function createNewest<T>(most: number) {
       if (values.size >= most) values.delete(values.keys().next().value as string);
       values.set(id, value);
     },
+
+    all: (): T[] => [...values.values()],
+
+    forget: (id: string): void => void values.delete(id),
+
+    forgetAll: (): void => values.clear(),
   };
 }
