@@ -232,7 +232,7 @@ func TestClaimsWaitWhileASessionIsResumedThatWasSteady(t *testing.T) {
 				one.beat(nil)
 			}
 			worker := quiet(t, played.worker(nil))
-			worker.LetClaimsWait(head, time.Millisecond)
+			worker.LetClaimsWait(head, time.Nanosecond)
 			begin(t, worker)
 			played.claimsWith(t, "s-1")
 			close(cut)
