@@ -510,7 +510,7 @@ func TestASessionWithJobsIsResumedAgainAndAgainWhileAProxyKeepsLinesBack(t *test
 	close(cut)
 	held := played.holds(t, 5)
 	for i, one := range held[2:] {
-		if pause := one.came.Sub(held[i+1].came); one.id != "s-1" || pause < 190*time.Millisecond || pause > 3*time.Second {
+		if pause := one.came.Sub(held[i+1].came); one.id != "s-1" || pause < 100*time.Millisecond || pause > 3*time.Second {
 			t.Errorf("attempt %d came after %v, for %s", one.n, pause, one.id)
 		}
 	}
@@ -676,7 +676,7 @@ func TestTheKeyOfASessionIsReadAgainAndAskedForAsThatOfOtherRequests(t *testing.
 	}
 	close(cut)
 	held := played.holds(t, 3)
-	if held[1].key != "Bearer old" || held[2].key != "Bearer new" || held[2].id != "s-1" || held[2].came.Sub(held[1].came) > time.Second {
+	if held[1].key != "Bearer old" || held[2].key != "Bearer new" || held[2].id != "s-1" || held[2].came.Sub(held[1].came) > 10*time.Second {
 		t.Errorf("it asked with %s and %s", held[1].key, held[2].key)
 	}
 	played.claimsWith(t, "s-1")
