@@ -1,3 +1,4 @@
+import type { RunningEngine } from '../../src/engine.ts';
 import { parseMetrics } from './exposition.ts';
 import { until } from './until.ts';
 
@@ -19,5 +20,18 @@ export async function nothingIsHeld(scrape: () => Promise<string>, withinMs = 30
   };
   await until(isEmpty, { withinMs }).catch(() => {
     throw new Error(`requests still hold ${JSON.stringify(held)}`);
+  });
+}
+
+/** Waits until no request holds anything of an engine that has stopped. */
+export async function givesAllBack({ ledger, memory }: RunningEngine): Promise<void> {
+  const held = () =>
+    Object.entries({
+      ...ledger.held(),
+      memory_bytes: memory.used(),
+      memory_callers: memory.callers(),
+    }).filter(([, number]) => number !== 0);
+  await until(() => held().length === 0, { withinMs: 30_000 }).catch(() => {
+    throw new Error(`an engine that has stopped still holds ${JSON.stringify(Object.fromEntries(held()))}`);
   });
 }

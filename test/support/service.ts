@@ -17,6 +17,7 @@ import { isOutage } from '../../src/errors.ts';
 import { createMemory } from '../../src/memory.ts';
 import { openDatabase } from '../../src/postgres/pool.ts';
 import { asRole, createDatabase, SERVING_ROLE } from './database.ts';
+import { givesAllBack } from './ledger.ts';
 import { checkAnswer } from './openapi.ts';
 import { openOthers, othersOf } from './severalDatabases.ts';
 import { until } from './until.ts';
@@ -195,6 +196,7 @@ export async function startService(
       await db.close();
       await beside.close();
       await database?.drop();
+      await givesAllBack(engine);
     },
   };
 }
