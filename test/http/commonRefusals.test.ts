@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startingApp } from '../../routes/http/connection/starting.ts';
 import type { Access } from '../../src/access/access.ts';
 import { HTTP_LIMITS } from '../../src/config/limits.ts';
+import type { Hold } from '../../src/memory.ts';
 import { speakingAccess } from '../support/access.ts';
 import { type Request, requestOf, withQuery } from '../support/operations.ts';
 import { type RawClient, rawClient } from '../support/rawClient.ts';
@@ -35,6 +36,7 @@ const TAKES: Record<string, string> = {
 };
 
 let provoke: Record<Common, Provoke>;
+let fill: Hold;
 const clients: RawClient[] = [];
 const starting = startingApp(pino({ level: 'silent' }), () => 'Not yet.', {
   limits: HTTP_LIMITS,
@@ -51,8 +53,8 @@ beforeAll(async () => {
     rates: { failuresPerMinute: 1 },
   });
   const full = await start({ databaseUrl, auth: 'off', maxMemoryBytes: MIB });
-  const hold = full.engine.memory.hold();
-  for (const share of ['large', 'waiting'] as const) hold.add(MIB, share);
+  fill = full.engine.memory.hold();
+  for (const share of ['large', 'waiting'] as const) fill.add(MIB, share);
   const isOpen = () => {
     throw new Error('a bug');
   };
@@ -103,6 +105,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { socket } of clients) socket.destroy();
   await starting.close();
+  fill.release();
   // The first one has the database.
   for (const service of services.reverse()) await service.stop();
 });

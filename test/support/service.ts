@@ -160,6 +160,8 @@ export async function startService(
       payloadAsStream: path === '/sessions',
     });
     const text = path === '/sessions' ? await begun(response.stream()) : response.body;
+    // The client of a session hangs up.
+    if (path === '/sessions') response.raw.res.req.socket.emit('close');
     const answer: Answer = {
       status: response.statusCode,
       headers: response.headers as Record<string, string | undefined>,
