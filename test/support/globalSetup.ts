@@ -15,8 +15,12 @@ declare module 'vitest' {
   }
 }
 
-/** No test takes away the power. What was written survives every kill -9 without it. */
-const settings = { max_connections: '300', fsync: 'off' };
+const settingsFor = ({ config }: TestProject) => ({
+  // A replica has a pool for each of its databases. Without an `env` in its file, the config has none.
+  max_connections: config.env?.TEST_DATABASES ? '900' : '300',
+  // No test takes away the power. What was written survives every kill -9 without it.
+  fsync: 'off',
+});
 
 /** One PostgreSQL for the run, with a migrated database to copy. TEST_DATABASE_URL may name another server. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -26,7 +30,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   copyCluster(made, dataDir);
   const embedded = process.env.TEST_DATABASE_URL
     ? undefined
-    : await startEmbedded({ dataDir, log: () => undefined, settings });
+    : await startEmbedded({ dataDir, log: () => undefined, settings: settingsFor(project) });
   const url = embedded?.url ?? (process.env.TEST_DATABASE_URL as string);
   await onServer(url, `drop database if exists ${TEMPLATE}`);
   await onServer(url, `create database ${TEMPLATE} encoding 'UTF8' template template0`);
