@@ -2,24 +2,28 @@ import { startEngine } from '../../src/engine.ts';
 import { type Database, openDatabase } from '../../src/postgres/pool.ts';
 import { createDatabase } from './database.ts';
 
+/** A database that tells the names of the statements of each round trip to it. */
+export const noting = (db: Database, note: (names: string[]) => void): Database => ({
+  ...db,
+  query(statement, parameters, turn) {
+    note([statement.name ?? '']);
+    return db.query(statement, parameters, turn);
+  },
+  pipeline(calls, sent, turn) {
+    note(calls.map(({ statement: { name = '' } }) => name));
+    return db.pipeline(calls, sent, turn);
+  },
+});
+
 /** A database that counts the round trips to it, and the statements in them. */
 export function counting(db: Database) {
   let count = 0;
   let statements = 0;
   return {
-    db: {
-      ...db,
-      query(statement, parameters, turn) {
-        count++;
-        statements++;
-        return db.query(statement, parameters, turn);
-      },
-      pipeline(calls, sent, turn) {
-        count++;
-        statements += calls.length;
-        return db.pipeline(calls, sent, turn);
-      },
-    } satisfies Database as Database,
+    db: noting(db, (names) => {
+      count++;
+      statements += names.length;
+    }),
     count: () => count,
     statements: () => statements,
   };

@@ -11,27 +11,28 @@ export function heldIn(metrics: string): Record<string, number> {
   return Object.fromEntries([...series].filter(([name, value]) => HELD.test(name) && value !== 0));
 }
 
-/** Waits until no request holds anything of a replica. `scrape` returns its metrics. */
-export async function nothingIsHeld(scrape: () => Promise<string>, withinMs = 30_000): Promise<void> {
+async function untilNothing(
+  look: () => Record<string, number> | Promise<Record<string, number>>,
+  ofWhom: string,
+  withinMs = 30_000,
+): Promise<void> {
   let held: Record<string, number> | undefined;
   const isEmpty = async () => {
-    held = heldIn(await scrape());
+    held = await look();
     return Object.keys(held).length === 0;
   };
   await until(isEmpty, { withinMs }).catch(() => {
-    throw new Error(`requests still hold ${JSON.stringify(held)}`);
+    throw new Error(`requests still hold ${JSON.stringify(held)} of ${ofWhom}`);
   });
 }
 
+/** Waits until no request holds anything of a replica. `scrape` returns its metrics. */
+export const nothingIsHeld = (scrape: () => Promise<string>, withinMs?: number): Promise<void> =>
+  untilNothing(async () => heldIn(await scrape()), 'a replica', withinMs);
+
 /** Waits until no request holds anything of an engine that has stopped. */
-export async function givesAllBack({ ledger, memory }: RunningEngine): Promise<void> {
-  const held = () =>
-    Object.entries({
-      ...ledger.held(),
-      memory_bytes: memory.used(),
-      memory_callers: memory.callers(),
-    }).filter(([, number]) => number !== 0);
-  await until(() => held().length === 0, { withinMs: 30_000 }).catch(() => {
-    throw new Error(`an engine that has stopped still holds ${JSON.stringify(Object.fromEntries(held()))}`);
-  });
-}
+export const givesAllBack = ({ ledger, memory }: RunningEngine): Promise<void> =>
+  untilNothing(() => {
+    const all = { ...ledger.held(), memory_bytes: memory.used(), memory_callers: memory.callers() };
+    return Object.fromEntries(Object.entries(all).filter(([, number]) => number !== 0));
+  }, 'an engine that has stopped');
